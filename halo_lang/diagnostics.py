@@ -1,0 +1,129 @@
+"""What is wrong with a program: one value type for parser, checks, command line, workbench and language server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from halo_lang.source import Source, Span
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that explains a diagnostic ("first declared here")."""
+
+    message: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A text edit that certainly mends the diagnostic: replace `span` by `text`."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding. Codes are stable (spec 1.4); `message` says what, `hint` what to do.
+
+    Spans are relative to a declaration while a check builds it, absolute in `Program.diagnostics` and
+    `Analysis.diagnostics`.
+    """
+
+    code: str
+    severity: Severity
+    message: str
+    span: Span
+    hint: str | None = None
+    related: tuple[Related, ...] = ()
+    fix: Fix | None = None
+
+    def shifted(self, offset: int) -> Diagnostic:
+        """The same finding with all its places `offset` further right."""
+        return replace(
+            self,
+            span=self.span.shifted(offset),
+            related=tuple(Related(r.message, r.span.shifted(offset)) for r in self.related),
+            fix=Fix(self.fix.span.shifted(offset), self.fix.text) if self.fix else None,
+        )
+
+
+def error(
+    code: str,
+    message: str,
+    span: Span,
+    *,
+    hint: str | None = None,
+    related: tuple[Related, ...] = (),
+    fix: Fix | None = None,
+) -> Diagnostic:
+    """A diagnostic of severity error."""
+    return Diagnostic(code, Severity.ERROR, message, span, hint, related, fix)
+
+
+def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, object]:
+    """The stable shape of spec 8.1: lines and columns from 1, columns in code points."""
+    fix = diagnostic.fix
+    return {
+        "code": diagnostic.code,
+        "severity": diagnostic.severity.value,
+        "message": diagnostic.message,
+        **_range(diagnostic.span, source),
+        "hint": diagnostic.hint,
+        "related": [_related(related, source) for related in diagnostic.related],
+        "fix": None if fix is None else {**_range(fix.span, source), "text": fix.text},
+    }
+
+
+def render(diagnostic: Diagnostic, source: Source) -> str:
+    """One block for people: place, source line, caret, what happened, what to do."""
+    at = source.position(diagnostic.span.start)
+    end = source.position(diagnostic.span.end)
+    text = source.line(at.line)
+    width = max(1, (end.column if end.line == at.line else len(text) + 1) - at.column)
+    gutter = " " * len(str(at.line))
+    # A tab keeps its width in the caret line, so that the caret stands under what it points at.
+    indent = "".join("\t" if character == "\t" else " " * _cells(character) for character in text[: at.column - 1])
+    marks = "^" * max(1, sum(_cells(character) for character in text[at.column - 1 : at.column - 1 + width]))
+    lines = [
+        f"{source.path}:{at.line}:{at.column}: {diagnostic.severity.value} {diagnostic.code}: {diagnostic.message}",
+        f"{gutter} |",
+        f"{at.line} | {_visible(text)}",
+        f"{gutter} | {indent}{marks}",
+    ]
+    for related in diagnostic.related:
+        place = source.position(related.span.start)
+        lines.append(f"{gutter} = {source.path}:{place.line}:{place.column}: {related.message}")
+    if diagnostic.hint:
+        lines.append(f"{gutter} = hint: {diagnostic.hint}")
+    return "\n".join(lines)
+
+
+def _range(span: Span, source: Source) -> dict[str, object]:
+    start, end = source.position(span.start), source.position(span.end)
+    return {"line": start.line, "column": start.column, "endLine": end.line, "endColumn": end.column}
+
+
+def _related(related: Related, source: Source) -> dict[str, object]:
+    place = source.position(related.span.start)
+    return {"line": place.line, "column": place.column, "message": related.message}
+
+
+def _cells(character: str) -> int:
+    """Terminal cells of a character, for the caret line only."""
+    from unicodedata import combining, east_asian_width
+
+    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
+
+
+def _visible(text: str) -> str:
+    """Source text made safe for a terminal: control characters are shown, never obeyed."""
+    return "".join(c if c == "\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
