@@ -1,0 +1,186 @@
+"""The one stream that everything that watches a run reads (spec 2.8).
+
+Events are frozen, JSON-serialisable and carry no clock time of their own: a replayed run gives the same ones.
+Events of one structural `path` come in order; those of parallel paths interleave as the work does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import ClassVar, TypeAlias
+
+from halo_runtime.json_types import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvent:
+    """Base of all events. `type` is the stable name in JSON."""
+
+    type: ClassVar[str] = "event"
+
+    run_id: str
+    path: str
+
+    def to_json(self) -> JsonObject:
+        """`{"type": …, "runId": …, "path": …}` and the event's own fields, names in camelCase."""
+        document: JsonObject = {"type": self.type}
+        for item in fields(self):
+            document[_camel(item.name)] = getattr(self, item.name)
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(RunEvent):
+    type: ClassVar[str] = "run_started"
+    pipeline: str
+    input: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished(RunEvent):
+    type: ClassVar[str] = "run_finished"
+    status: str
+    output: Json
+    error: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class StageStarted(RunEvent):
+    """`kind`: pipe gate branch fanout each yield listen loop, or `item` for an arm's or item's call."""
+
+    type: ClassVar[str] = "stage_started"
+    kind: str
+    stage: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageFinished(RunEvent):
+    """`outcome`: completed halted paused failed cancelled; `value` flows on when completed."""
+
+    type: ClassVar[str] = "stage_finished"
+    kind: str
+    stage: str
+    line: int
+    outcome: str
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequested(RunEvent):
+    type: ClassVar[str] = "model_requested"
+    agent: str
+    method: str
+    model: str
+    messages: list[JsonObject]
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDelta(RunEvent):
+    type: ClassVar[str] = "model_delta"
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelResponded(RunEvent):
+    """`error` is null when a reply came. `cost` in USD as text, null when unknown; `duration_ms` as recorded."""
+
+    type: ClassVar[str] = "model_responded"
+    agent: str
+    method: str
+    reply: str | None
+    tokens: JsonObject
+    cost: str | None
+    duration_ms: float
+    error: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequested(RunEvent):
+    type: ClassVar[str] = "tool_requested"
+    tool: str
+    method: str
+    args: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResponded(RunEvent):
+    type: ClassVar[str] = "tool_responded"
+    tool: str
+    method: str
+    result: Json
+    error: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecided(RunEvent):
+    """`action`: allow, redact or block; `reason` never repeats the offending text."""
+
+    type: ClassVar[str] = "policy_decided"
+    policy: str
+    rule: str
+    point: str
+    action: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryScheduled(RunEvent):
+    type: ClassVar[str] = "retry_scheduled"
+    attempt: int
+    wait_seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptOpened(RunEvent):
+    """`interrupt` in the shape of spec 8.1."""
+
+    type: ClassVar[str] = "interrupt_opened"
+    interrupt: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptAnswered(RunEvent):
+    type: ClassVar[str] = "interrupt_answered"
+    interrupt_id: str
+    answer: Json
+    by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WarningRaised(RunEvent):
+    type: ClassVar[str] = "warning"
+    message: str
+    line: int | None
+    column: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Printed(RunEvent):
+    """`System.Print` and `System.Log`; `level` is print or log."""
+
+    type: ClassVar[str] = "printed"
+    level: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEvent(RunEvent):
+    """`System.Publish`, `Notify` and their kin."""
+
+    type: ClassVar[str] = "system_event"
+    name: str
+    payload: Json
+
+
+Observer: TypeAlias = Callable[[RunEvent], None]
+"""Called from a thread of its own, in order. It cannot slow or break the run; one that raises is dropped."""
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

@@ -1,0 +1,171 @@
+"""One request and reply shape for every model service; a provider maps it to and from its wire, nothing else.
+
+Shapes follow spec 4 and the cross-provider rules: usage totals include cached and reasoning tokens, a field the
+service did not report is None (not zero), the presence of calls and not the stop reason tells that tools are asked
+for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from typing import Literal, Protocol, TypeAlias
+
+from halo_runtime.json_types import Json, JsonObject
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Stop: TypeAlias = Literal["end", "length", "tool", "refusal", "content_filter", "context_overflow", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function the model asks for. `arguments` is the raw text as it came, JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn. `tool_calls` on assistant turns, `tool_call_id` on tool turns."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+    def to_json(self) -> JsonObject:
+        document: JsonObject = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            document["tool_calls"] = [asdict(call) for call in self.tool_calls]
+        if self.tool_call_id is not None:
+            document["tool_call_id"] = self.tool_call_id
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A function offered to the model: `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What one request to a model says. `model` is the declared id with its prefix; None leaves a setting out.
+
+    `agent` and `method` tell the scripted model which reply is meant; no service sees them.
+    """
+
+    model: str
+    agent: str
+    method: str
+    messages: tuple[Message, ...]
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    json_schema: JsonObject | None = None
+
+    def to_json(self) -> JsonObject:
+        """For the journal: what was asked, settings that are unset left out."""
+        document: JsonObject = {
+            "model": self.model,
+            "agent": self.agent,
+            "method": self.method,
+            "messages": [message.to_json() for message in self.messages],
+        }
+        settings = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "max_tokens": self.max_tokens,
+            "json_schema": self.json_schema,
+        }
+        document.update({name: value for name, value in settings.items() if value is not None})
+        if self.tools:
+            document["tools"] = [asdict(tool) for tool in self.tools]
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request; None where the service did not say."""
+
+    input: int | None = None
+    output: int | None = None
+    cached: int | None = None
+    reasoning: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What came back. `cost` is the service's own figure in USD where it gives one, or 0 for local models.
+
+    `warnings` tell of settings that the service does not take. `cursor` is the provider's own note of where it
+    stood (the scripted model's place in a list of replies); it is journalled, and handed back by `restore`.
+    """
+
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = field(default_factory=Usage)
+    model_used: str | None = None
+    cost: Decimal | None = None
+    warnings: tuple[str, ...] = ()
+    cursor: Json = None
+
+    def to_json(self) -> JsonObject:
+        document = asdict(self)
+        document["cost"] = None if self.cost is None else str(self.cost)
+        document["tool_calls"] = [asdict(call) for call in self.tool_calls]
+        document["warnings"] = list(self.warnings)
+        return document
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> ModelReply:
+        """The inverse of `to_json`."""
+        return cls(
+            text=document["text"],
+            tool_calls=tuple(ToolCall(**call) for call in document["tool_calls"]),
+            stop=document["stop"],
+            usage=Usage(**document["usage"]),
+            model_used=document["model_used"],
+            cost=None if document["cost"] is None else Decimal(document["cost"]),
+            warnings=tuple(document["warnings"]),
+            cursor=document["cursor"],
+        )
+
+
+OnDelta: TypeAlias = Callable[[str], None]
+"""Receives text as it streams."""
+
+
+class ModelProvider(Protocol):
+    """One model service. Errors are ModelError, with `retryable` and `status` set; cancelling stops the request."""
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
+        """Send one request and return the whole reply; text goes to `on_delta` as it comes where it streams."""
+        ...
+
+    def missing(self) -> str | None:
+        """What keeps this provider from working at all (a key, a package) and how to supply it, else None.
+
+        Asked before a run starts, so that nothing is spent on a run that cannot end.
+        """
+        ...
+
+    def restore(self, cursors: Sequence[Json]) -> None:
+        """Take note of the cursors of replies that a journal already holds."""
+        ...
+
+    async def close(self) -> None:
+        """Free what the provider holds (connections, a loaded model)."""
+        ...
+
+
+ProviderFactory: TypeAlias = Callable[[Mapping[str, str]], ModelProvider]
+"""Makes a provider from the environment's variables."""

@@ -1,0 +1,41 @@
+"""The contract of tool and store providers (spec 5).
+
+The catalogue in `halo_lang` says which methods a provider has, their arguments and effects; a provider does them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from halo_runtime.json_types import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolConfig:
+    """What a declaration says: `name` as declared, `settings` by the catalogue's parameter names.
+
+    `folder` is the program's folder: relative paths start there.
+    """
+
+    name: str
+    provider: str
+    settings: JsonObject
+    folder: Path
+
+
+class ToolProvider(Protocol):
+    """An opened tool. Errors are ToolError; results are JSON values; cancelling stops the work."""
+
+    async def call(self, method: str, args: JsonObject) -> Json:
+        """Do `method` with arguments by name, already checked against the catalogue."""
+        ...
+
+    async def close(self) -> None:
+        """Free what the provider holds; called at the run's end, also after a failure."""
+        ...
+
+
+ToolFactory: TypeAlias = Callable[[ToolConfig], ToolProvider]
