@@ -1,0 +1,121 @@
+"""What a run gives back, and the questions it may leave open, in the shapes of spec 8.1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from halo_runtime.errors import HaloError
+from halo_runtime.json_types import Json, JsonObject
+
+Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrupted"]
+InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """One open question to a human, or one awaited event.
+
+    `id` is made of run, structural path and occurrence: distinct, and the same after every resume. `choices` are the
+    literals that the program later compares the answer with. Times are ISO 8601 UTC.
+    """
+
+    id: str
+    run_id: str
+    kind: InterruptKind
+    message: str
+    stage: str
+    path: str
+    channel: str | None = None
+    attachments: tuple[JsonObject, ...] = ()
+    choices: tuple[Json, ...] = ()
+    event: str | None = None
+    binding: str | None = None
+    asked_at: str | None = None
+    expires_at: str | None = None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "message": self.message,
+            "channel": self.channel,
+            "attachments": list(self.attachments),
+            "choices": list(self.choices),
+            "event": self.event,
+            "stage": self.stage,
+            "askedAt": self.asked_at,
+            "expiresAt": self.expires_at,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The state of a run (seed 003): the flowing value, the arguments, the results, the figures, the hash chain."""
+
+    current: Json
+    input: JsonObject
+    data: JsonObject
+    meta: JsonObject
+    trace: list[JsonObject]
+
+    def to_json(self) -> JsonObject:
+        return {
+            "current": self.current,
+            "input": self.input,
+            "data": self.data,
+            "meta": self.meta,
+            "trace": self.trace,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended. A failure does not lose the context: what had been done is in it.
+
+    `origins` is the side table of provenance: for each dotted path of `context.data` (`Bot.answer`, `summary`) the
+    structural paths of the effects its value came from.
+    """
+
+    run_id: str
+    status: Status
+    output: Json
+    context: Context
+    error: HaloError | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def head(self) -> str:
+        """Hash of the trace's last entry; kept beside the trace so that a cut-off tail is found."""
+        return self.context.trace[-1]["hash"] if self.context.trace else ""
+
+    def raise_for_status(self) -> RunResult:
+        """Raise the run's error where it failed; return the result otherwise."""
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def to_json(self) -> JsonObject:
+        """The stable shape of `halo run --json` (spec 8.1)."""
+        return {
+            "runId": self.run_id,
+            "status": self.status,
+            "output": self.output,
+            "error": None if self.error is None else error_to_json(self.error),
+            "interrupts": [interrupt.to_json() for interrupt in self.interrupts],
+            "context": self.context.to_json(),
+        }
+
+
+def error_to_json(error: HaloError) -> JsonObject:
+    """`{"type", "message", "stage", "file", "line", "column"}`; the place is null where none is known."""
+    place = error.place
+    return {
+        "type": type(error).__name__,
+        "message": error.message,
+        "stage": place.stage if place else None,
+        "file": place.file if place else None,
+        "line": place.line if place else None,
+        "column": place.column if place else None,
+    }
