@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from halo_runtime.json_types import Json
+
 if TYPE_CHECKING:
     from halo_lang.diagnostics import Diagnostic
     from halo_lang.source import Source
@@ -117,8 +119,10 @@ class ServiceError(HaloError):
     """Common part of ModelError and ToolError.
 
     `status` is the HTTP status where there was one, `retry_after` seconds the service asked to wait, `detail` the
-    service's own message.
+    service's own message, `cursor` what a provider wants to remember of this failure (see ModelReply.cursor).
     """
+
+    cursor: Json = None
 
     def __init__(
         self,

@@ -1,0 +1,62 @@
+"""The one redactor: secret values never leave the engine in messages, events, journals, results or logs (spec 2.7)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from halo_runtime.json_types import Json
+
+REDACTED = "[REDACTED]"
+MINIMUM_LENGTH = 4
+"""Shorter values would black out ordinary text ("1", "yes") and protect nothing."""
+
+_SECRET_NAME = re.compile(r"(?:^|_)(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+
+
+class Redactor:
+    """Replaces each of a set of secret values by `[REDACTED]`. Values may be added while a run goes on."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._secrets: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+        self.add(secrets)
+
+    @classmethod
+    def for_environment(cls, env: Mapping[str, str]) -> Redactor:
+        """A redactor that knows the keys of an environment, by the names that keys have."""
+        return cls(value for name, value in env.items() if _SECRET_NAME.search(name.upper()))
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Take more values as secret; stripped, as services see them, and as JSON writes them."""
+        for secret in secrets:
+            stripped = secret.strip()
+            if len(stripped) >= MINIMUM_LENGTH:
+                self._secrets |= {stripped, json.dumps(stripped)[1:-1], json.dumps(stripped, ensure_ascii=False)[1:-1]}
+        if self._secrets:
+            longest_first = sorted(self._secrets, key=len, reverse=True)
+            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    @property
+    def active(self) -> bool:
+        """Whether there is anything to replace; lets hot paths skip the walk."""
+        return self._pattern is not None
+
+    def text(self, text: str) -> str:
+        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+
+    def json(self, value: Json) -> Json:
+        """The value with secrets replaced in strings and keys; the same object where nothing is to be done."""
+        if self._pattern is None:
+            return value
+        return self._walk(value)
+
+    def _walk(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self._walk(item) for item in value]
+        if isinstance(value, dict):
+            return {self.text(key): self._walk(item) for key, item in value.items()}
+        return value
