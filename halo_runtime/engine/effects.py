@@ -1,0 +1,118 @@
+"""The effect boundary: everything a run gets from outside goes through `Effects.perform` (spec 3).
+
+Model, tool, human, event, clock and random results are recorded under their structural path. Given a journal, the
+recorded result is taken and nothing is done: an error is raised again, and what was cancelled waits to be cancelled
+again, as it did.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from halo_runtime.engine.journal import EffectKind, EffectRecord, Journal, Outcome, error_from_record, error_to_record
+from halo_runtime.errors import HaloError, ReplayError, TimeoutExceeded
+from halo_runtime.json_types import Json
+from halo_runtime.results import Interrupt
+from halo_runtime.values import digest
+
+Origins = frozenset[str]
+NO_ORIGINS: Origins = frozenset()
+
+
+class ControlFlow(BaseException):
+    """Base of what ends a run without being an error.
+
+    Not an Exception, so that no handler for errors, no `@retry` and no `@correct` can swallow it.
+    """
+
+
+class Halted(ControlFlow):
+    """A gate closed; `value` is what flowed there."""
+
+    def __init__(self, value: Json, origins: Origins) -> None:
+        super().__init__()
+        self.value = value
+        self.origins = origins
+
+
+class Paused(ControlFlow):
+    """Questions without an answer; the run can go on when they have one."""
+
+    def __init__(self, interrupts: tuple[Interrupt, ...]) -> None:
+        super().__init__()
+        self.interrupts = interrupts
+
+
+class Effects:
+    """Performs effects once and records them in `journal`."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+
+    def recorded(self, path: str) -> bool:
+        """Whether the effect at `path` has ended before, so that performing it does nothing."""
+        return self.journal.find(path) is not None
+
+    async def perform(
+        self,
+        path: str,
+        kind: EffectKind,
+        request: Json,
+        do: Callable[[], Awaitable[Json]],
+        *,
+        origins: Origins = NO_ORIGINS,
+        guards: Origins = NO_ORIGINS,
+    ) -> Json:
+        """The result of the effect at `path`: from the journal if it is there, else from `do()`, then recorded.
+
+        `do` returns a JSON value or raises a HaloError, which is recorded too. A pause leaves no record: the effect
+        has not ended. Raises ReplayError where the journal holds another request at this path.
+        """
+        record = self.journal.find(path)
+        if record is not None:
+            return await self._replay(record, kind, request)
+
+        def note(outcome: Outcome, result: Json) -> None:
+            self.journal.append(
+                EffectRecord(path, kind, digest(request), outcome, result, tuple(sorted(origins)), tuple(sorted(guards)))
+            )
+
+        try:
+            result = await do()
+        except asyncio.CancelledError:
+            note("cancelled", None)
+            raise
+        except HaloError as error:
+            note("failed", error_to_record(error))
+            raise
+        note("done", result)
+        return result
+
+    async def _replay(self, record: EffectRecord, kind: EffectKind, request: Json) -> Json:
+        if record.kind != kind or record.request_sha256 != digest(request):
+            raise ReplayError(
+                f"the journal holds another {record.kind} effect at {record.path}: "
+                "it was made by another program or from other input; run without it"
+            )
+        if record.outcome == "done":
+            return record.result
+        if record.outcome == "failed":
+            raise error_from_record(record.result)
+        if limit := self._time_limit_over(record.path):
+            raise error_from_record(limit.result)
+        # A sibling's failure cancelled this one, and will again.
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("a future that nobody completes was completed")
+
+    def time_ran_out(self, path: str, error: TimeoutExceeded) -> None:
+        """Record that the time limit of the pipeline at `path` ran out, so that a replay stops at the same place."""
+        place = f"{path}/timeout"
+        if not self.recorded(place):
+            self.journal.append(EffectRecord(place, "clock", digest(None), "failed", error_to_record(error)))
+
+    def _time_limit_over(self, path: str) -> EffectRecord | None:
+        """The record of a time limit that ran out around `path`."""
+        steps = path.split("/")
+        places = ("/".join([*steps[:length], "timeout"]) for length in range(len(steps), 0, -1))
+        return next((record for place in places if (record := self.journal.find(place))), None)

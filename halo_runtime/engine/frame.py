@@ -1,0 +1,200 @@
+"""The state of one pipeline call: its arguments, its results, the flowing value, and where each came from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from halo_runtime.engine.effects import NO_ORIGINS, Origins
+from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
+from halo_runtime.values import digest, lookup
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.limits import TimeLimit
+    from halo_runtime.engine.plan import PipelinePlan
+    from halo_runtime.engine.run import Run
+    from halo_runtime.engine.strand import Strand
+
+EMPTY_LOCALS: JsonObject = {}
+
+
+class Frame:
+    """One call of a pipeline. Nested pipelines have frames of their own.
+
+    `origins` is the side table of provenance: for each key of `data` (`summary`, `Bot.answer`) the paths of the
+    effects its value came from; values themselves are plain JSON. `guards` are the effects that the conditions
+    passed so far read. `digest` is the SHA-256 of the flowing value, kept so that each value is hashed once.
+    """
+
+    __slots__ = (
+        "current",
+        "current_origins",
+        "data",
+        "depth",
+        "digest",
+        "guards",
+        "input",
+        "input_origins",
+        "jumps",
+        "limit",
+        "local_origins",
+        "locals",
+        "namespaces",
+        "origins",
+        "path",
+        "plan",
+        "run",
+        "strand",
+        "visits",
+    )
+
+    def __init__(
+        self,
+        run: Run,
+        plan: PipelinePlan,
+        path: str,
+        strand: Strand,
+        arguments: JsonObject,
+        input_origins: dict[str, Origins],
+        *,
+        depth: int = 0,
+        limit: TimeLimit | None = None,
+        guards: Origins = NO_ORIGINS,
+    ) -> None:
+        self.run = run
+        self.plan = plan
+        self.path = path
+        self.strand = strand
+        self.input = arguments
+        self.input_origins = input_origins
+        self.depth = depth
+        self.limit = limit
+        self.guards = guards
+        self.data: JsonObject = {}
+        self.origins: dict[str, Origins] = {}
+        self.namespaces: set[str] = set()
+        self.locals = EMPTY_LOCALS
+        self.local_origins: Origins = NO_ORIGINS
+        self.visits = [0] * len(plan.stages)
+        self.jumps: dict[int, int] = {}
+        self.current: Json = None
+        self.current_origins: Origins = NO_ORIGINS
+        self.digest = ""
+
+    def fork(
+        self, strand: Strand, *, current: Json, origins: Origins, local_values: JsonObject | None = None
+    ) -> Frame:
+        """A view for one parallel arm or item: the same results, a strand and a flowing value of its own.
+
+        The results are shared, not copied: a block writes to them only when all its items have ended.
+        """
+        view = Frame.__new__(Frame)
+        for name in Frame.__slots__:
+            setattr(view, name, getattr(self, name))
+        view.strand = strand
+        view.current = current
+        view.current_origins = origins
+        if local_values is not None:
+            view.locals = local_values
+            view.local_origins = origins
+        return view
+
+    # --- the flowing value --------------------------------------------------------------------------------------
+
+    def flow(self, value: Json, origins: Origins) -> None:
+        """Let `value` flow on."""
+        self.current = value
+        self.current_origins = origins
+        redactor = self.run.redactor
+        self.digest = digest(redactor.json(value) if redactor.active else value)
+
+    def visit(self, index: int) -> str:
+        """The structural path of the stage's execution that begins now: `Main/2`, `Main/2#1` the second time."""
+        count = self.visits[index]
+        self.visits[index] = count + 1
+        return f"{self.path}/{index}#{count}" if count else f"{self.path}/{index}"
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def read(self, segments: tuple[str, ...]) -> Json | Missing:
+        """What a path in a value, a condition or a template leads to (spec 1.5)."""
+        root = segments[0]
+        if root == "context":
+            return self._read_context(segments[1:])
+        for names in (self.locals, self.input, self.data):
+            if root in names:
+                return lookup(names[root], segments[1:]) if len(segments) > 1 else names[root]
+        if root == "current":
+            return lookup(self.current, segments[1:])
+        return MISSING
+
+    def _read_context(self, segments: tuple[str, ...]) -> Json | Missing:
+        if not segments or segments[0] == "current":
+            return lookup(self.current, segments[1:])
+        if segments[0] == "data":
+            return lookup(self.data, segments[1:])
+        if segments[0] == "input":
+            return lookup(self.input, segments[1:])
+        if segments[0] == "meta":
+            return lookup(self.run.meta(), segments[1:])
+        return MISSING
+
+    def origins_of(self, segments: tuple[str, ...]) -> Origins:
+        """The effects that the value at a path came from."""
+        root = segments[0]
+        if root == "context":
+            root, *rest = (*segments[1:], "current") if len(segments) == 1 else segments[1:]
+            if root == "data":
+                return self._data_origins(tuple(rest))
+            if root == "input":
+                return self.input_origins.get(rest[0], NO_ORIGINS) if rest else NO_ORIGINS.union(
+                    *self.input_origins.values()
+                )
+            return self.current_origins if root == "current" else NO_ORIGINS
+        if root in self.locals:
+            return self.local_origins
+        if root in self.input:
+            return self.input_origins.get(root, NO_ORIGINS)
+        if root in self.data:
+            return self._data_origins(segments)
+        return self.current_origins if root == "current" else NO_ORIGINS
+
+    def _data_origins(self, segments: tuple[str, ...]) -> Origins:
+        if not segments:
+            return NO_ORIGINS.union(*self.origins.values())
+        root = segments[0]
+        if root not in self.namespaces:
+            return self.origins.get(root, NO_ORIGINS)
+        if len(segments) > 1:
+            return self.origins.get(f"{root}.{segments[1]}", NO_ORIGINS)
+        return NO_ORIGINS.union(*(found for key, found in self.origins.items() if key.startswith(f"{root}.")))
+
+    def origins_of_all(self, paths: tuple[tuple[str, ...], ...]) -> Origins:
+        """The effects that the values at any of the paths came from."""
+        if not paths:
+            return NO_ORIGINS
+        return NO_ORIGINS.union(*map(self.origins_of, paths))
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Json, origins: Origins) -> None:
+        """Store a result under a name of its own: an `as` name, a method alone, a nested pipeline."""
+        if name in self.namespaces:
+            self.run.warn(
+                self, f"a result named {name} meets the namespace context.data.{name}; the namespace is kept"
+            )
+            return
+        self.data[name] = value
+        self.origins[name] = origins
+
+    def bind_in(self, namespace: str, name: str, value: Json, origins: Origins) -> None:
+        """Store a result at `data.<namespace>.<name>`: `Callee.method`, `Source.Event`."""
+        if namespace not in self.namespaces:
+            if namespace in self.data:
+                self.run.warn(
+                    self, f"a result named {namespace} meets the namespace context.data.{namespace}; it is replaced"
+                )
+                self.origins.pop(namespace, None)
+            self.namespaces.add(namespace)
+            self.data[namespace] = {}
+        self.data[namespace][name] = value
+        self.origins[f"{namespace}.{name}"] = origins
