@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from halo_lang.excerpt import excerpt, visible
 from halo_lang.source import Source, Span
 
 
@@ -84,26 +85,20 @@ def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, object]:
 
 
 def render(diagnostic: Diagnostic, source: Source) -> str:
-    """One block for people: place, source line, caret, what happened, what to do."""
+    """One block for people: place, what happened, source line, carets, what to do."""
     at = source.position(diagnostic.span.start)
-    end = source.position(diagnostic.span.end)
-    text = source.line(at.line)
-    width = max(1, (end.column if end.line == at.line else len(text) + 1) - at.column)
+    path = visible(source.path)
+    severity, message = diagnostic.severity.value, visible(diagnostic.message, keep="\t\n")
     gutter = " " * len(str(at.line))
-    # A tab keeps its width in the caret line, so that the caret stands under what it points at.
-    indent = "".join("\t" if character == "\t" else " " * _cells(character) for character in text[: at.column - 1])
-    marks = "^" * max(1, sum(_cells(character) for character in text[at.column - 1 : at.column - 1 + width]))
     lines = [
-        f"{source.path}:{at.line}:{at.column}: {diagnostic.severity.value} {diagnostic.code}: {diagnostic.message}",
-        f"{gutter} |",
-        f"{at.line} | {_visible(text)}",
-        f"{gutter} | {indent}{marks}",
+        f"{path}:{at.line}:{at.column}: {severity} {diagnostic.code}: {message}",
+        *excerpt(source, diagnostic.span),
     ]
     for related in diagnostic.related:
         place = source.position(related.span.start)
-        lines.append(f"{gutter} = {source.path}:{place.line}:{place.column}: {related.message}")
+        lines.append(f"{gutter} = {path}:{place.line}:{place.column}: {visible(related.message)}")
     if diagnostic.hint:
-        lines.append(f"{gutter} = hint: {diagnostic.hint}")
+        lines.append(f"{gutter} = hint: {visible(diagnostic.hint)}")
     return "\n".join(lines)
 
 
@@ -115,15 +110,3 @@ def _range(span: Span, source: Source) -> dict[str, object]:
 def _related(related: Related, source: Source) -> dict[str, object]:
     place = source.position(related.span.start)
     return {"line": place.line, "column": place.column, "message": related.message}
-
-
-def _cells(character: str) -> int:
-    """Terminal cells of a character, for the caret line only."""
-    from unicodedata import combining, east_asian_width
-
-    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
-
-
-def _visible(text: str) -> str:
-    """Source text made safe for a terminal: control characters are shown, never obeyed."""
-    return "".join(c if c == "\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)

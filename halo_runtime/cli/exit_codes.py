@@ -1,0 +1,43 @@
+"""What the exit code of `halo` says (spec 08)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from halo_runtime.results import Status
+
+
+class ExitCode(IntEnum):
+    """The only codes that `halo` ends with."""
+
+    COMPLETED = 0
+    """The run completed; the check found no error; nothing to report."""
+
+    FAILED = 1
+    """The run failed by its own rules, `fmt --check` found a file to change, or `halo` has a bug."""
+
+    REFUSED = 2
+    """Nothing has started: wrong usage, a program with errors, a wrong input, a missing key or file."""
+
+    HALTED = 3
+    """A gate closed. Not an error."""
+
+    PAUSED = 4
+    """A question waits for its answer."""
+
+    INTERRUPTED = 130
+    """Stopped from outside (Ctrl-C)."""
+
+
+_BY_STATUS: dict[Status, ExitCode] = {
+    "completed": ExitCode.COMPLETED,
+    "failed": ExitCode.FAILED,
+    "halted": ExitCode.HALTED,
+    "paused": ExitCode.PAUSED,
+    "interrupted": ExitCode.INTERRUPTED,
+}
+
+
+def of_status(status: Status) -> ExitCode:
+    """The code that a run's status ends with."""
+    return _BY_STATUS[status]
