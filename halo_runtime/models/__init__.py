@@ -1,0 +1,1 @@
+"""Models: one request and reply shape (base.py), one module a service, found through registry.py."""

@@ -1,0 +1,279 @@
+"""What every model service over HTTP shares: one POST of JSON with bounds on time and size, and its failures as errors.
+
+Rules: shared retry table (408, 409, 425, 429 and 5xx may be tried again, `x-should-retry` wins), all forms of
+`Retry-After`, no redirects (the key would travel along), no key over plain HTTP but to this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import math
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import SplitResult, urlsplit
+from weakref import WeakKeyDictionary
+
+from halo_runtime.errors import ModelError
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.redaction import Redactor
+
+if TYPE_CHECKING:
+    import httpx
+
+CONNECT_SECONDS: Final = 10.0
+TOTAL_SECONDS: Final = 600.0
+MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
+MAX_DETAIL: Final = 500
+"""Characters of a service's own message that go into ours."""
+
+_RETRYABLE: Final = frozenset({408, 409, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a service is and how it is spoken to.
+
+    `headers` hold the key and are never shown. `key_variable` and `url_variable` name the environment variables that
+    messages tell people to look at.
+    """
+
+    service: str
+    url: str
+    key_variable: str
+    url_variable: str
+    headers: Mapping[str, str] = field(repr=False, default_factory=dict[str, str])
+    secrets: tuple[str, ...] = field(repr=False, default=())
+    connect_seconds: float = CONNECT_SECONDS
+    total_seconds: float = TOTAL_SECONDS
+    max_bytes: int = MAX_RESPONSE_BYTES
+
+    @property
+    def host(self) -> str:
+        return urlsplit(self.url).netloc.rpartition("@")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A complete HTTP response."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+def is_retryable(status: int) -> bool:
+    """Whether a request that ended with this HTTP status may be tried again."""
+    return status in _RETRYABLE or status >= 500
+
+
+def is_loopback(url: SplitResult) -> bool:
+    """Whether a URL leads to this machine."""
+    host = url.hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
+    """Seconds that the service asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
+
+    None where it asks for nothing or for nonsense; a date that has passed means 0. `now` in seconds since 1970.
+    """
+    milliseconds = _positive(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    value = headers.get("retry-after")
+    seconds = _positive(value)
+    return seconds if seconds is not None else _until(value, time.time() if now is None else now)
+
+
+def _positive(text: str | None) -> float | None:
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
+
+
+def _until(date: str | None, now: float) -> float | None:
+    try:
+        return max(0.0, parsedate_to_datetime(date or "").timestamp() - now)
+    except (ValueError, OverflowError):
+        return None
+
+
+class JsonService:
+    """Posts JSON to one service; connections are pooled for each event loop that uses it."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._redactor = Redactor(endpoint.secrets)
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+
+    async def post(self, path: str, body: JsonObject) -> JsonObject:
+        """The JSON object that the service answers. ModelError for everything else; cancelling ends the request."""
+        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        async with self._failures():
+            answer = await self._exchange(path, content)
+        if answer.status >= 300:
+            raise self._refusal(answer)
+        return self._document(answer)
+
+    async def close(self) -> None:
+        """Close the connections of this event loop."""
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await client.aclose()
+
+    def error(self, problem: str, *, retryable: bool = False, detail: str | None = None) -> ModelError:
+        """A ModelError that names the service and its host before `problem`."""
+        return ModelError(
+            f"{self.endpoint.service} ({self.endpoint.host}) {problem}", retryable=retryable, detail=detail
+        )
+
+    async def _exchange(self, path: str, content: bytes) -> Answer:
+        client = self._client()
+        async with client.stream("POST", self.endpoint.url + path, content=content) as response:
+            received = bytearray()
+            async for part in response.aiter_bytes():
+                received += part
+                if len(received) > self.endpoint.max_bytes:
+                    raise self.error(f"sent more than {self.endpoint.max_bytes // 2**20} MiB; the answer was dropped")
+            return Answer(response.status_code, response.headers, bytes(received))
+
+    def _client(self) -> httpx.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop not in self._clients:
+            self._clients[loop] = _new_client(self.endpoint)
+        return self._clients[loop]
+
+    @asynccontextmanager
+    async def _failures(self) -> AsyncIterator[None]:
+        """Turn what can go wrong on the way into ModelError."""
+        import httpx  # 60 ms that a scripted run shall not pay
+
+        seconds = self.endpoint.total_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError:
+            raise self.error(f"gave no complete answer within {seconds:g} s", retryable=True) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._broken(error) from None
+
+    def _broken(self, error: Exception) -> ModelError:
+        problem, retryable = next(
+            _TROUBLES[base.__name__] for base in type(error).__mro__ if base.__name__ in _TROUBLES
+        )
+        detail = self._clean(str(error)) or type(error).__name__
+        advice = f"; is {self.endpoint.url_variable} right?" if "{url}" in problem else ""
+        return self.error(f"{problem.replace('{url}', '')}: {detail}{advice}", retryable=retryable, detail=detail)
+
+    def _refusal(self, answer: Answer) -> ModelError:
+        """The error for a status that is no success."""
+        detail, codes = _service_message(answer.content)
+        detail = self._clean(detail)
+        out_of_credit = answer.status == 429 and bool(codes & _NO_CREDIT)
+        advice = _OUT_OF_CREDIT if out_of_credit else _ADVICE.get(answer.status, "")
+        said = f": {detail}" if detail else ""
+        error = self.error(f"answered {answer.status}{said}{self._filled(advice)}", detail=detail or None)
+        error.status = answer.status
+        error.retry_after = retry_after(answer.headers)
+        error.retryable = _may_retry(answer, out_of_credit)
+        return error
+
+    def _document(self, answer: Answer) -> JsonObject:
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+        advice = self._filled(_WRONG_URL)
+        if "json" not in kind.lower():
+            raise self.error(f"answered {self._clean(kind) or 'something without a type'} instead of JSON{advice}")
+        try:
+            document: Json = json.loads(answer.content)
+        except (ValueError, RecursionError):
+            raise self.error(f"answered with broken JSON ({len(answer.content)} bytes){advice}") from None
+        if not isinstance(document, dict):
+            raise self.error(f"answered with JSON that is no object{advice}")
+        return document
+
+    def _filled(self, advice: str) -> str:
+        return advice.format(key=self.endpoint.key_variable, url=self.endpoint.url_variable)
+
+    def _clean(self, text: str) -> str:
+        """A service's text on one line, bounded, without the key."""
+        line = " ".join(self._redactor.text(text).split())
+        return line if len(line) <= MAX_DETAIL else line[:MAX_DETAIL] + "…"
+
+
+_WRONG_URL: Final = "; is {url} the address of a model service?"
+_OUT_OF_CREDIT: Final = "; the account behind {key} has no credit left"
+_NO_CREDIT: Final = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+    }
+)
+"""Codes of a 429 that no waiting helps against."""
+
+_ADVICE: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), "; it redirects and is not followed: set {url} to the final address"),
+    401: "; check {key}",
+    403: "; the account behind {key} may not use this model",
+    404: "; check the model's name and {url}",
+}
+"""What to do, by status."""
+
+_TROUBLES: Final = {
+    "ConnectTimeout": ("cannot be reached in time{url}", True),
+    "ConnectError": ("cannot be reached{url}", True),
+    "ProxyError": ("cannot be reached through the proxy", True),
+    "TimeoutException": ("stopped answering", True),
+    "NetworkError": ("broke the connection", True),
+    "RemoteProtocolError": ("ended the connection before its answer was complete", True),
+    "DecodingError": ("sent an answer that cannot be unpacked", False),
+    "HTTPError": ("cannot be asked{url}", False),
+    "InvalidURL": ("cannot be asked{url}", False),
+}
+"""Name of an httpx error or of its nearest base → what it means, and whether another try may help."""
+
+
+def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
+    import httpx
+
+    url = urlsplit(endpoint.url)
+    return httpx.AsyncClient(
+        headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
+        timeout=httpx.Timeout(endpoint.total_seconds, connect=endpoint.connect_seconds),
+        follow_redirects=False,
+        # A proxy for the outside world cannot reach this machine, and would see the key.
+        trust_env=not (url.scheme == "http" and is_loopback(url)),
+    )
+
+
+def _may_retry(answer: Answer, out_of_credit: bool) -> bool:
+    verdict = {"true": True, "false": False}.get(answer.headers.get("x-should-retry", "").lower())
+    return is_retryable(answer.status) and not out_of_credit if verdict is None else verdict
+
+
+def _service_message(content: bytes) -> tuple[str, frozenset[str]]:
+    """The text of an error body, and its type and code. Bodies that are not JSON (a proxy's HTML) give no text."""
+    try:
+        document: Json = json.loads(content)
+    except (ValueError, RecursionError):
+        return "", frozenset()
+    error: Json = document.get("error", document) if isinstance(document, dict) else None
+    if isinstance(error, str):
+        return error, frozenset()
+    if not isinstance(error, dict):
+        return "", frozenset()
+    message: Json = error.get("message")
+    return message if isinstance(message, str) else "", frozenset(map(str, (error.get("type"), error.get("code"))))

@@ -1,0 +1,41 @@
+"""What a request costs, from the prices that ship with genai-prices; nothing is looked up on the network."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from typing import Final
+
+from halo_runtime.models.base import Usage
+
+FREE: Final = frozenset({"local", "ollama", "scripted"})
+"""Prefixes of models that cost nothing: they run on this machine."""
+
+
+def cost(model: str, usage: Usage) -> Decimal | None:
+    """USD for `usage` of the declared id `model`; None when the price or the number of tokens is not known.
+
+    Totals include cached and reasoning tokens (Usage), which is how the price table counts too.
+    """
+    prefix = model.partition("/")[0]
+    if prefix in FREE or (usage.input == 0 and usage.output == 0):
+        return Decimal(0)
+    if usage.input is None or usage.output is None:
+        return None
+    return _priced(model, usage.input, usage.output, usage.cached or 0)
+
+
+@cache
+def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:
+    # The library takes 120 ms to import, which a run that spends nothing shall not pay.
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
+
+    tokens = Tokens(input_tokens=tokens_in, output_tokens=tokens_out, cache_read_tokens=min(cached, tokens_in))
+    service, slash, name = model.partition("/")
+    try:
+        return calc_price(
+            tokens, model_ref=name if slash else model, provider_id=service if slash else None
+        ).total_price
+    except LookupError:
+        return None
