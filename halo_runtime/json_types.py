@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, TypeGuard, final
 
 Json: TypeAlias = Any
 """A JSON value. The only place where `Any` is allowed."""
 
 JsonObject: TypeAlias = dict[str, Json]
+
+
+def is_object(value: Json) -> TypeGuard[JsonObject]:
+    """Whether a JSON value is an Object; unlike `isinstance`, it tells the type checker of what."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Json) -> TypeGuard[list[Json]]:
+    """Whether a JSON value is a List."""
+    return isinstance(value, list)
 
 
 @final

@@ -11,7 +11,7 @@ import ipaddress
 import json
 import math
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -20,7 +20,7 @@ from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from halo_runtime.errors import ModelError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class JsonService:
         return self._clients[loop]
 
     @asynccontextmanager
-    async def _failures(self) -> AsyncIterator[None]:
+    async def _failures(self) -> AsyncGenerator[None]:
         """Turn what can go wrong on the way into ModelError."""
         import httpx  # 60 ms that a scripted run shall not pay
 
@@ -198,7 +198,7 @@ class JsonService:
             document: Json = json.loads(answer.content)
         except (ValueError, RecursionError):
             raise self.error(f"answered with broken JSON ({len(answer.content)} bytes){advice}") from None
-        if not isinstance(document, dict):
+        if not is_object(document):
             raise self.error(f"answered with JSON that is no object{advice}")
         return document
 
@@ -270,10 +270,10 @@ def _service_message(content: bytes) -> tuple[str, frozenset[str]]:
         document: Json = json.loads(content)
     except (ValueError, RecursionError):
         return "", frozenset()
-    error: Json = document.get("error", document) if isinstance(document, dict) else None
+    error: Json = document.get("error", document) if is_object(document) else None
     if isinstance(error, str):
         return error, frozenset()
-    if not isinstance(error, dict):
+    if not is_object(error):
         return "", frozenset()
     message: Json = error.get("message")
     return message if isinstance(message, str) else "", frozenset(map(str, (error.get("type"), error.get("code"))))

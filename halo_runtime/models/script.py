@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from halo_runtime.errors import ConfigError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Usage
 
 MAX_BYTES: Final = 16 * 1024 * 1024
@@ -28,6 +28,7 @@ KEY_PATTERN: Final = re.compile(r"\*|[^\W\d]\w*(\.[^\W\d]\w*)?")
 DURATION_PATTERN: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)")
 SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 LONGEST_WAIT: Final = 366 * 86400.0
+_KINDS: Final = {"dict": "an object", "list": "a list", "str": "a string", "bool": "a Boolean", "NoneType": "null"}
 NO_USAGE: Final = Usage(input=0, output=0)
 
 Failure: TypeAlias = int | Literal["network"]
@@ -81,7 +82,7 @@ class Script:
     @classmethod
     def of(cls, document: Json, name: str) -> Script:
         """Check a decoded replies file that messages call `name`."""
-        if not isinstance(document, dict):
+        if not is_object(document):
             raise ConfigError(
                 f'{name}: expected an object such as {{"Agent.method": "reply"}}, found {_kind(document)}'
             )
@@ -109,9 +110,9 @@ def _reply_list(key: str, value: Json) -> ReplyList:
     if not KEY_PATTERN.fullmatch(key):
         raise _Refused(f'{_quoted(key)} is no key; write "Agent.method", "Agent" or "*"')
     where = _quoted(key)
-    if isinstance(value, list):
+    if is_list(value):
         return ReplyList(_replies(where, value), repeat=False)
-    if isinstance(value, dict) and "replies" in value and value.keys() <= {"replies", "repeat"}:
+    if is_object(value) and "replies" in value and value.keys() <= {"replies", "repeat"}:
         return _repeating(where, value)
     return ReplyList((_reply(where, value),), repeat=True)
 
@@ -120,7 +121,7 @@ def _repeating(where: str, value: JsonObject) -> ReplyList:
     repeat, replies = value.get("repeat", False), value["replies"]
     if not isinstance(repeat, bool):
         raise _Refused(f'{where}: "repeat" is true or false, not {_kind(repeat)}')
-    if not isinstance(replies, list):
+    if not is_list(replies):
         raise _Refused(f'{where}: "replies" is a list of replies, not {_kind(replies)}')
     if repeat and not replies:
         raise _Refused(f"{where}: there is no last reply to repeat in an empty list")
@@ -134,7 +135,7 @@ def _replies(where: str, values: list[Json]) -> tuple[ScriptedReply, ...]:
 def _reply(where: str, value: Json) -> ScriptedReply:
     if isinstance(value, str):
         return ScriptedReply(value)
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise _Refused(
             f"{where}: a reply is a string or an object, not {_kind(value)}; "
             f'to send {_kind(value)} as JSON write {{"reply": …}}'
@@ -182,7 +183,7 @@ def _seconds(where: str, value: Json) -> float:
 
 
 def _tool_calls(where: str, value: Json) -> tuple[ScriptedCall, ...]:
-    if not isinstance(value, list) or not value:
+    if not is_list(value) or not value:
         raise _Refused(
             f'{where}: "tool_calls" is a list such as [{{"tool": "Repo_get_issue", "args": {{"number": 7}}}}]'
         )
@@ -208,7 +209,7 @@ def _usage(where: str, value: Json) -> Usage:
 
 
 def _only(where: str, what: str, value: Json, allowed: set[str]) -> None:
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise _Refused(f"{where}: {what} is an object, not {_kind(value)}")
     unknown = [_quoted(key) for key in value if key not in allowed]
     if unknown:
@@ -264,5 +265,4 @@ def _quoted(text: str) -> str:
 
 
 def _kind(value: Json) -> str:
-    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a Boolean", type(None): "null"}
-    return kinds.get(type(value), "a number")
+    return _KINDS.get(type(value).__name__, "a number")

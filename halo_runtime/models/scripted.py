@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from halo_runtime.errors import ModelError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta, ToolCall
 from halo_runtime.models.http import is_retryable
 from halo_runtime.models.script import NO_USAGE, ReplyList, Script, ScriptedReply
@@ -32,7 +32,7 @@ class ScriptedModel:
         self._sleep = sleep
         self._places = {key: _Place(replies) for key, replies in self.script.lists.items()}
 
-    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:  # noqa: ARG002
         """Answer `request`. ModelError when the script says so, has no reply for the call, or has run out of them."""
         # Nothing is awaited before the reply is taken: calls that start together take replies in the order they start.
         cursor, reply = self._take(request)
@@ -49,7 +49,7 @@ class ScriptedModel:
     def restore(self, cursors: Sequence[Json]) -> None:
         """Mark replies that a journal already holds as used; cursors of other scripts' keys are passed over."""
         for cursor in cursors:
-            if isinstance(cursor, dict) and (place := self._places.get(cursor.get("key", ""))):
+            if is_object(cursor) and (place := self._places.get(cursor.get("key", ""))):
                 place.use(cursor["index"])
 
     async def close(self) -> None:
