@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -84,14 +85,18 @@ def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, object]:
     }
 
 
-def render(diagnostic: Diagnostic, source: Source) -> str:
-    """One block for people: place, what happened, source line, carets, what to do."""
+def render(diagnostic: Diagnostic, source: Source, paint: Callable[[str, str], str] | None = None) -> str:
+    """One block for people: place, what happened, source line, carets, what to do.
+
+    `paint(severity, label)` may colour the label.
+    """
     at = source.position(diagnostic.span.start)
     path = visible(source.path)
     severity, message = diagnostic.severity.value, visible(diagnostic.message, keep="\t\n")
+    label = f"{severity} {diagnostic.code}"
     gutter = " " * len(str(at.line))
     lines = [
-        f"{path}:{at.line}:{at.column}: {severity} {diagnostic.code}: {message}",
+        f"{path}:{at.line}:{at.column}: {paint(severity, label) if paint else label}: {message}",
         *excerpt(source, diagnostic.span),
     ]
     for related in diagnostic.related:

@@ -40,10 +40,14 @@ class Place:
 
 
 class HaloError(Exception):
-    """Root of all errors. `place` is the innermost failing stage, `attempt` the try that failed (from 1)."""
+    """Root of all errors. `place` is the innermost failing stage, `attempt` the try that failed (from 1).
+
+    `hint` says what to do where the message does not.
+    """
 
     place: Place | None = None
     attempt: int = 1
+    hint: str | None = None
 
     @property
     def message(self) -> str:

@@ -1,0 +1,89 @@
+"""The entry point of `halo`: streams, exit codes and the last word on whatever goes wrong.
+
+A command function returns an exit code or raises HaloError for what it refuses. Everything else is a bug and is
+reported as one; `HALO_DEBUG=1` shows the traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from halo_runtime.cli.exit_codes import ExitCode
+from halo_runtime.version import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run `halo` with `arguments` (default: the process's) and return its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments == ["--version"]:
+        # Answered before click is imported, which takes longer than all the rest.
+        print(f"halo {__version__}")
+        return ExitCode.COMPLETED
+    from halo_runtime.cli.output import prepare_streams
+
+    prepare_streams()
+    try:
+        return _invoke(arguments)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except Exception as failure:  # the border: nothing may leave as a traceback unless it is asked for
+        return _failed(failure, as_json="--json" in arguments)
+
+
+def _invoke(arguments: list[str]) -> int:
+    import click
+
+    from halo_runtime.cli.group import halo
+
+    try:
+        outcome = halo.main(args=arguments, prog_name="halo", standalone_mode=False)
+    except click.ClickException as refusal:
+        return _refused(refusal, as_json="--json" in arguments)
+    except click.Abort:
+        return ExitCode.INTERRUPTED
+    return outcome if isinstance(outcome, int) else ExitCode.COMPLETED
+
+
+def _refused(refusal: Exception, *, as_json: bool) -> int:
+    """Click's own complaint about options and arguments, in our form."""
+    import click
+
+    from halo_runtime.cli.usage import UsageError
+
+    assert isinstance(refusal, click.ClickException)
+    context = refusal.ctx if isinstance(refusal, click.UsageError) else None
+    hint = f"{context.command_path} --help" if context is not None else None
+    return _failed(UsageError(refusal.format_message(), hint=hint), as_json=as_json)
+
+
+def _failed(failure: Exception, *, as_json: bool) -> int:
+    """Say what went wrong, on stdout as JSON or on stderr as a block, and give the exit code."""
+    from halo_runtime.cli.output import error_block, say, tell_json
+    from halo_runtime.errors import HaloError
+    from halo_runtime.results import error_to_json
+
+    if os.environ.get("HALO_DEBUG") == "1":
+        _show_traceback(failure)
+    if isinstance(failure, HaloError):
+        if as_json:
+            tell_json({"error": error_to_json(failure)})
+        else:
+            say(error_block(failure))
+        return ExitCode.REFUSED
+    bug = f"{type(failure).__name__}: {failure}"
+    if as_json:
+        tell_json({"error": {"type": "InternalError", "message": bug}})
+    say(f"error: this is a bug in halo: {bug}\n  = hint: HALO_DEBUG=1 shows where; please report it with the program")
+    return ExitCode.FAILED
+
+
+def _show_traceback(failure: Exception) -> None:
+    import traceback
+
+    traceback.print_exception(failure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

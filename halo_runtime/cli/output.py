@@ -1,0 +1,124 @@
+"""What goes to stdout and stderr: the output alone and exact on the one, blocks for people on the other.
+
+Everything is written through `emit`, so a closed pipe is quiet and a narrow encoding is no crash.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from halo_lang.excerpt import excerpt, visible
+from halo_lang.source import Source, Span
+from halo_runtime.errors import HaloError, Place
+from halo_runtime.json_types import Json
+
+_STYLES = {"error": "1;31", "warning": "1;33", "info": "1;36", "dim": "2", "good": "32", "strong": "1"}
+
+
+def prepare_streams() -> None:
+    """Make stdout and stderr take any text: what the locale cannot say is written as an escape."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def emit(stream: TextIO | None, text: str) -> None:
+    """Write and flush. Quiet when the reader has gone or the stream was closed from the start."""
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _discard_from_now_on(stream)
+
+
+def say(text: str) -> None:
+    """A line or block for people, on stderr."""
+    emit(sys.stderr, text + "\n")
+
+
+def tell(text: str) -> None:
+    """A line or block that is the command's product, on stdout."""
+    emit(sys.stdout, text + "\n")
+
+
+def tell_json(document: Json) -> None:
+    """One JSON document on stdout; in ASCII where the encoding has no more."""
+    unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+    tell(json.dumps(document, ensure_ascii=not unicode))
+
+
+def tell_output(value: Json) -> None:
+    """A run's output: text as it is, everything else as indented JSON; on a terminal without obeying it."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    if is_terminal(sys.stdout):
+        text = visible(text, keep="\t\n")
+    emit(sys.stdout, text if text.endswith("\n") else text + "\n")
+
+
+def error_block(error: HaloError, source: Source | None = None) -> str:
+    """What happened, where (with the source line when `source` is the file), and what to do."""
+    message = visible(error.message, keep="\t\n")
+    kind = "" if type(error).__name__ == "UsageError" else f" {type(error).__name__}"
+    place = error.place
+    if place is None:
+        lines = [f"{paint('error', f'error{kind}', sys.stderr)}: {message}"]
+    else:
+        where = f"{visible(place.file)}:{place.line}:{place.column}"
+        lines = [f"{where}: {paint('error', f'error{kind}', sys.stderr)}: {message}"]
+        if source is not None:
+            lines += excerpt(source, _span(place, source))
+        lines += [f"  = {note}" for note in _notes(error, place)]
+    if error.hint:
+        lines.append(f"  = hint: {visible(error.hint)}")
+    return "\n".join(lines)
+
+
+def paint(style: str, text: str, stream: TextIO | None) -> str:
+    """`text` in a style (error warning info dim good strong) where `stream` is a terminal that wants colours."""
+    if not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person sees (or types) what goes through the stream."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 error`, `2 errors`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _span(place: Place, source: Source) -> Span:
+    """From a place to the end of the word there; places carry no end."""
+    line = source.line(place.line) if place.line <= len(source.line_starts) else ""
+    start = source.line_starts[min(place.line, len(source.line_starts)) - 1] + place.column - 1
+    rest = line[place.column - 1 :]
+    word = place.stage if place.stage and rest.startswith(place.stage) else rest.partition(" ")[0]
+    return Span(start, start + max(1, len(word)))
+
+
+def _notes(error: HaloError, place: Place) -> Iterable[str]:
+    if place.stage:
+        yield f"in {visible(place.stage)}"
+    if error.attempt > 1:
+        yield f"attempt {error.attempt}"
+
+
+def _discard_from_now_on(stream: TextIO) -> None:
+    """Point the stream at nothing, or the interpreter complains about the same closed pipe at exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, stream.fileno())
+    except (OSError, ValueError):
+        pass  # a stream without a file descriptor has no pipe to be quiet about
+    finally:
+        os.close(nowhere)

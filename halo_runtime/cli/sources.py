@@ -1,0 +1,125 @@
+"""Programs from files: what is no readable program is refused by name, never by a traceback."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from halo_lang.diagnostics import Diagnostic, error
+from halo_lang.source import Source, SourceDecodeError, Span, decode
+from halo_runtime.cli.usage import UsageError
+
+MAX_BYTES = 32 * 1024 * 1024
+"""No program is larger; it bounds what a device or an endless pipe can make us read."""
+
+_REASONS = {
+    errno.ENOENT: "no such file",
+    errno.EACCES: "permission denied",
+    errno.EISDIR: "is a directory",
+    errno.ENOTDIR: "no such file (a part of the path is no directory)",
+    errno.ELOOP: "symbolic links that lead in a circle",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def read_bytes(path: str) -> bytes:
+    """The file's bytes. UsageError where there is no readable file of a bearable size."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as failure:
+        raise _refusal(path, failure) from None
+    except ValueError:
+        raise UsageError(f"{path}: no file can have a NUL character in its name") from None
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path}: larger than {MAX_BYTES // 2**20} MB")
+    return data
+
+
+def read_text(path: str) -> str:
+    """A UTF-8 text file, exactly. UsageError where it cannot be read or is no text."""
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise UsageError(f"{path}: no UTF-8 text (byte {failure.start})", hint="save the file as UTF-8") from None
+
+
+def read_source(path: str) -> tuple[Source, Diagnostic | None]:
+    """A program's text; where its bytes are not UTF-8, the text before them and HL101."""
+    data = read_bytes(path)
+    try:
+        return decode(data, path), None
+    except SourceDecodeError as failure:
+        source = Source(failure.prefix, path)
+        end = len(failure.prefix)
+        return source, error("HL101", str(failure), Span(end, end), hint="save the file as UTF-8")
+
+
+def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
+    """Everything that is to be said about a program file."""
+    import halo_lang
+
+    source, undecodable = read_source(path)
+    if undecodable is not None:
+        return source, (undecodable,)
+    return source, tuple(halo_lang.check(halo_lang.parse(source)).diagnostics)
+
+
+def program_files(paths: Iterable[str]) -> list[str]:
+    """The files that are meant: directories stand for all `.halo` files below them, hidden folders left out.
+
+    UsageError for a path that does not exist and for a directory without programs.
+    """
+    found: dict[str, None] = {}
+    for path in paths:
+        found.update(dict.fromkeys(_expanded(path)))
+    return list(found)
+
+
+def _expanded(path: str) -> list[str]:
+    if not _is_directory(path):
+        return [path]
+    below = sorted(_below(path))
+    if not below:
+        raise UsageError(f"{path}: no .halo files in this directory")
+    return below
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - Path.is_dir hides why a path cannot be read
+    except OSError as failure:
+        raise _refusal(path, failure) from None
+    except ValueError:
+        raise UsageError(f"{path}: no file can have a NUL character in its name") from None
+
+
+def _below(directory: str) -> Iterator[str]:
+    for folder, folders, files in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (os.path.join(folder, name) for name in files if name.endswith(".halo"))  # noqa: PTH118 - as given
+
+
+def _refusal(path: str, failure: OSError) -> UsageError:
+    reason = _REASONS.get(failure.errno or 0, failure.strerror or str(failure))
+    hint = None
+    if failure.errno == errno.EISDIR:
+        hint = "name a file in it"
+    elif failure.errno == errno.ENOENT:
+        hint = _similar(path)
+    return UsageError(f"{path}: {reason}", hint=hint)
+
+
+def _similar(path: str) -> str | None:
+    from difflib import get_close_matches
+
+    try:
+        names = [entry.name for entry in Path(path).parent.iterdir() if entry.suffix == ".halo"]
+    except OSError:
+        return None
+    close = get_close_matches(Path(path).name, names, n=1)
+    return f"did you mean {Path(path).with_name(close[0])}?" if close else None
