@@ -1,0 +1,198 @@
+"""Providers that hold data: KV, File, VectorStore, PostgreSQL and SQL (spec 5 and 12.5)."""
+
+from __future__ import annotations
+
+from halo_lang.catalog.signature import Method, Signature, optional, required
+from halo_lang.catalog.specs import ProviderSpec
+
+_KEY = required("key", "string", "The entry's key.")
+
+KV = ProviderSpec(
+    "KV",
+    Signature(
+        (
+            optional("path", "string", "The database file; relative to the program's folder."),
+            optional("namespace", "string", "Keeps the keys of several stores in one file apart."),
+        )
+    ),
+    (
+        Method("get", Signature((_KEY,)), "the value, null when there is none", doc="Read a value.",
+               example='Memory.get("color")'),
+        Method(
+            "set",
+            Signature((_KEY, required("value", doc="Any JSON value."), optional("ttl", "duration", "When it goes.",
+                                                                               positive=True))),
+            "the value",
+            effect="write",
+            doc="Store a value.",
+            example='Memory.set("color", "red", ttl: 1h)',
+        ),
+        Method("delete", Signature((_KEY,)), "true when there was one", effect="destructive", doc="Remove a value.",
+               example='Memory.delete("color")'),
+        Method(
+            "list",
+            Signature(
+                (
+                    optional("prefix", "string", "What the keys begin with."),
+                    optional("limit", "integer", "How many entries at most.", default=100, minimum=1),
+                    optional("cursor", "string", "Where the page before ended."),
+                )
+            ),
+            "{items: [{key, value}], cursor}",
+            doc="List entries in order of their keys.",
+            example='Memory.list("user/")',
+        ),
+        Method(
+            "incr",
+            Signature((_KEY, optional("by", "number", "How much to add.", default=1))),
+            "the new number",
+            effect="write",
+            idempotent=False,
+            doc="Add to a number in one step; nothing counts as 0.",
+            example='Memory.incr("visits")',
+        ),
+        Method(
+            "cas",
+            Signature((_KEY, required("expected", doc="What must stand there; null for nothing."),
+                       required("value", doc="What to put there."))),
+            "true when it was set",
+            effect="write",
+            idempotent=False,
+            doc="Set a value only if another stands there now.",
+            example='Memory.cas("state", "new", "seen")',
+        ),
+    ),
+    "A store of JSON values by key, in one file.",
+    'store Memory : KV("memory.db")',
+)  # fmt: skip
+
+FILE = ProviderSpec(
+    "File",
+    Signature(
+        (
+            required("path", "string", "The history's file; relative to the program's folder."),
+            optional("maxTurns", "integer", "How many turns go into a prompt.", minimum=1),
+            optional("maxTokens", "integer", "How many tokens of history go into a prompt.", minimum=1),
+        )
+    ),
+    (
+        Method(
+            "append",
+            Signature((required("text", "string", "What was said."),
+                       optional("role", "string", "Who said it.", default="user", choices=("user", "assistant")))),
+            "the number of turns",
+            effect="write",
+            idempotent=False,
+            doc="Add a turn.",
+            example='Chat.append("hello")',
+        ),
+        Method(
+            "read",
+            Signature((optional("limit", "integer", "The last so many turns.", minimum=1),)),
+            "[{role, text}]",
+            doc="Read the conversation.",
+            example="Chat.read()",
+        ),
+        Method("clear", Signature(), "null", effect="destructive", doc="Forget the conversation.",
+               example="Chat.clear()"),
+    ),
+    "A conversation history; an agent that equips it goes on where it was.",
+    'store Chat : File("chat.jsonl", maxTurns: 20)',
+)  # fmt: skip
+
+_ID = required("id", "string", "The entry's id.")
+
+VECTOR_STORE = ProviderSpec(
+    "VectorStore",
+    Signature(
+        (
+            optional("namespace", "string", "Keeps the entries of several stores apart.", default="default"),
+            optional("path", "string", "The index file; relative to the program's folder."),
+            optional("k", "integer", "How many matches.", default=5, minimum=1),
+            optional("minScore", "number", "The lowest score of a match.", minimum=-1, maximum=1),
+            optional("model", "string", "The embedding model; an offline one when left out."),
+        )
+    ),
+    (
+        Method(
+            "add",
+            Signature((required("text", "string", "The entry."), optional("id", "string", "Its id; new when left out."),
+                       optional("metadata", "object", "Fields to filter by."))),
+            "the id",
+            effect="write",
+            doc="Add an entry, or replace the one with that id.",
+            example='Docs.add("Refunds take five days.", id: "refunds")',
+        ),
+        Method(
+            "addMany",
+            Signature((required("items", "list", "Texts, or objects {text, id, metadata}."),)),
+            "the ids",
+            effect="write",
+            doc="Add many entries at once.",
+            example="Docs.addMany(pages)",
+        ),
+        Method(
+            "search",
+            Signature((required("query", "string", "What to look for."),
+                       optional("k", "integer", "How many matches.", minimum=1),
+                       optional("filter", "object", "Metadata that must be equal."))),
+            "[{id, text, score, metadata}], best first",
+            doc="Find the closest entries.",
+            example='Docs.search("{{question}}", k: 3)',
+        ),
+        Method("get", Signature((_ID,)), "{id, text, metadata}, null when there is none", doc="Read an entry.",
+               example='Docs.get("refunds")'),
+        Method("delete", Signature((_ID,)), "true when there was one", effect="destructive", doc="Remove an entry.",
+               example='Docs.delete("refunds")'),
+        Method("count", Signature(), "how many entries", doc="Count the entries.", example="Docs.count()"),
+        Method(
+            "ingest",
+            Signature((required("path", "string", "A file or folder; relative to the program's folder."),)),
+            "{files, entries}",
+            effect="write",
+            doc="Cut documents into entries and add them.",
+            example='Docs.ingest("handbook")',
+        ),
+    ),
+    "Texts found by meaning; an agent that equips it gets the best matches of each input.",
+    'store Docs : VectorStore(namespace: "docs")',
+)  # fmt: skip
+
+_STATEMENT = required("sql", "string", "One statement with placeholders; values never go into the text.")
+_PARAMS = optional("params", "any", "The values: a list, or an object by name.")
+_SQL_CONFIG = Signature(
+    (
+        required("url", "string", "Where the database is."),
+        optional("readOnly", "boolean", "Refuse whatever would write.", default=True, named_only=True),
+        optional("timeout", "duration", "The longest time for a statement.", positive=True, named_only=True),
+        optional("maxRows", "integer", "Where long results are cut.", default=1000, minimum=1, named_only=True),
+    )
+)
+_SQL_METHODS = (
+    Method("query", Signature((_STATEMENT, _PARAMS)), "a list of rows as objects", doc="Read rows.",
+           example='CoreDB.query("select * from users where id = %s", [id])'),
+    Method("execute", Signature((_STATEMENT, _PARAMS)), "{rowCount}", effect="destructive", idempotent=False,
+           doc="Change rows; needs readOnly: false.", example='CoreDB.execute("delete from jobs where done")'),
+    Method("schema", Signature((optional("table", "string", "Only this table."),)), "[{table, columns}]",
+           doc="List tables and columns.", example="CoreDB.schema()"),
+    Method("explain", Signature((_STATEMENT, _PARAMS)), "the plan", doc="Show how a query would run.",
+           example='CoreDB.explain("select * from users")'),
+)  # fmt: skip
+
+POSTGRESQL = ProviderSpec(
+    "PostgreSQL",
+    _SQL_CONFIG,
+    _SQL_METHODS,
+    "A PostgreSQL database.",
+    "tool CoreDB : PostgreSQL(Env.DATABASE_URL)",
+    extra="postgres",
+)
+SQL = ProviderSpec(
+    "SQL",
+    _SQL_CONFIG,
+    _SQL_METHODS,
+    "A PostgreSQL database, or an SQLite file by `sqlite:///file`.",
+    'tool CoreDB : SQL("sqlite:///data.db")',
+)
+
+PROVIDERS: tuple[ProviderSpec, ...] = (KV, FILE, VECTOR_STORE, POSTGRESQL, SQL)

@@ -1,0 +1,101 @@
+"""Providers that talk to people: Slack and Email (spec 5, reference 2.5 and 2.6)."""
+
+from __future__ import annotations
+
+from halo_lang.catalog.signature import Method, Signature, optional, required
+from halo_lang.catalog.specs import ProviderSpec
+
+_CHANNEL = required("channel", "string", "The channel's name or id.")
+_TS = required("ts", "string", "The message's timestamp, a text.")
+_TEXT = required("text", "string", "The text.")
+_CURSOR = optional("cursor", "string", "Where the page before ended.")
+_LIMIT = optional("limit", "integer", "How many at most.", default=20, minimum=1, maximum=999)
+
+SLACK = ProviderSpec(
+    "Slack",
+    Signature(
+        (
+            required("token", "string", "A bot token."),
+            optional("channel", "string", "The channel of messages that name none.", named_only=True),
+            optional("baseUrl", "string", "The API's address.", named_only=True),
+        )
+    ),
+    (
+        Method("post", Signature((_CHANNEL, _TEXT, optional("thread", "string", "The thread's timestamp."),
+                                  optional("blocks", "list", "Blocks."))),
+               "{channel, ts}", "write", False, "Post a message.", 'Team.post("#general", "done")'),
+        Method("update", Signature((_CHANNEL, _TS, _TEXT)), "{channel, ts}", "write", True, "Change a message.",
+               'Team.update("#general", ts, "done")'),
+        Method("delete", Signature((_CHANNEL, _TS)), "true", "destructive", True, "Remove a message.",
+               'Team.delete("#general", ts)'),
+        Method("ephemeral", Signature((_CHANNEL, required("user", "string", "Who sees it."), _TEXT)), "{ts}", "write",
+               False, "Post a message that one person sees.", 'Team.ephemeral("#general", "U1", "hi")'),
+        Method("history", Signature((_CHANNEL, _LIMIT, _CURSOR)), "{messages, cursor}, newest first",
+               doc="Read a channel.", example='Team.history("#general")'),
+        Method("replies", Signature((_CHANNEL, _TS, _LIMIT, _CURSOR)), "{messages, cursor}", doc="Read a thread.",
+               example='Team.replies("#general", ts)'),
+        Method("channels", Signature((_LIMIT, _CURSOR)), "{channels, cursor}", doc="List the channels.",
+               example="Team.channels()"),
+        Method("openDm", Signature((required("user", "string", "The person."),)), "{channel}", "write", True,
+               "Open a direct conversation.", 'Team.openDm("U1")'),
+        Method("react", Signature((_CHANNEL, _TS, required("name", "string", "The emoji, without colons."))), "true",
+               "write", True, "React to a message.", 'Team.react("#general", ts, "eyes")'),
+        Method("user", Signature((optional("id", "string", "The person's id."),
+                                  optional("email", "string", "The person's address.")), any_of=("id", "email")),
+               "{id, name, email}", doc="Find a person.", example='Team.user(email: "ada@example.org")'),
+        Method("upload", Signature((_CHANNEL, required("path", "string", "The file."),
+                                    optional("title", "string", "Its title."))),
+               "{id}", "write", False, "Upload a file.", 'Team.upload("#general", "report.pdf")'),
+    ),
+    "Slack, with a bot's token.",
+    "tool Team : Slack(Env.SLACK_BOT_TOKEN)",
+    extra="slack",
+)  # fmt: skip
+
+_UID = required("uid", "string", "The message's id.")
+_FOLDER = optional("folder", "string", "The folder.", default="INBOX")
+_HTML = optional("html", "string", "The text as HTML.")
+_FILES = optional("attachments", "list", "Paths.", items="string")
+
+EMAIL = ProviderSpec(
+    "Email",
+    Signature(
+        (
+            optional("smtp", "string", "The server that sends, host[:port]."),
+            optional("imap", "string", "The server that holds the mail, host[:port]."),
+            optional("user", "string", "The account."),
+            optional("password", "string", "Its password."),
+            optional("from", "string", "The sender's address."),
+            optional("allowRecipients", "list", "Who may get mail: addresses or domains.", items="string"),
+        )
+    ),
+    (
+        Method("send", Signature((required("to", "any", "An address or a list."),
+                                  required("subject", "string", "The subject."), _TEXT, optional("cc"), optional("bcc"),
+                                  _HTML, _FILES, optional("replyTo", "string"))),
+               "{id, refused}", "write", False, "Send a mail.", 'Post.send("ada@example.org", "Hello", "Hi!")'),
+        Method("reply", Signature((_UID, _TEXT, _HTML, _FILES, _FOLDER)), "{id, refused}", "write", False,
+               "Answer a mail.", 'Post.reply(uid, "Thanks.")'),
+        Method("list", Signature((_FOLDER, optional("unseen", "boolean", "Only new ones."), _LIMIT)),
+               "[{uid, from, subject, date}]", doc="List mails.", example="Post.list(unseen: true)"),
+        Method("read", Signature((_UID, _FOLDER)), "{uid, from, to, subject, date, text, attachments}",
+               doc="Read a mail; it stays unread.", example="Post.read(uid)"),
+        Method("search", Signature((optional("from", "string"), optional("subject", "string"),
+                                    optional("text", "string"), optional("since", "string", "A date, YYYY-MM-DD."),
+                                    _FOLDER, _LIMIT)),
+               "[{uid, from, subject, date}]", doc="Find mails.", example='Post.search(subject: "invoice")'),
+        Method("markRead", Signature((_UID, _FOLDER)), "true", "write", True, "Mark a mail as read.",
+               "Post.markRead(uid)"),
+        Method("move", Signature((_UID, required("to", "string", "The folder to move to."), _FOLDER)), "true", "write",
+               False, "Move a mail.", 'Post.move(uid, "Archive")'),
+        Method("delete", Signature((_UID, _FOLDER)), "true", "destructive", True, "Remove a mail.",
+               "Post.delete(uid)"),
+        Method("attachment", Signature((_UID, required("name", "string", "The attachment's name."), _FOLDER)),
+               "{path}", doc="Keep an attachment as a file.", example='Post.attachment(uid, "invoice.pdf")'),
+    ),
+    "Mail by SMTP and IMAP.",
+    'tool Post : Email(smtp: "smtp.example.org", user: Env.MAIL_USER, password: Env.MAIL_PASSWORD)',
+    extra="email",
+)  # fmt: skip
+
+PROVIDERS: tuple[ProviderSpec, ...] = (SLACK, EMAIL)

@@ -1,0 +1,139 @@
+"""Providers that reach out: REST, GET, POST, Browser, Chrome, MCP (spec 5)."""
+
+from __future__ import annotations
+
+from halo_lang.catalog.signature import Effect, Method, Parameter, Signature, optional, required
+from halo_lang.catalog.specs import ProviderSpec
+
+_ALLOW_HOSTS = optional(
+    "allowHosts", "list", "Private or local hosts that may be reached.", items="string", named_only=True
+)
+_HEADERS = optional("headers", "any", "Headers of every request.", named_only=True)
+_TIMEOUT = optional("timeout", "duration", "The longest time for a request.", default="30s", positive=True,
+                    named_only=True)  # fmt: skip
+_BASE = required("base", "string", "The base URL; https when it names no scheme.")
+_API_KEY = optional("apiKey", "string", "Sent as a bearer token.", named_only=True)
+_REPLY = "{status, headers, body}"
+
+
+def _request(name: str, effect: Effect, idempotent: bool, doc: str) -> Method:
+    parameters = (
+        optional("path", "string", "The path below the base."),
+        optional("params", "any", "The query, by name."),
+        optional("json", "any", "The body as JSON."),
+        optional("data", "any", "The body as a text or form."),
+        optional("headers", "any", "Headers of this request."),
+    )
+    return Method(name, Signature(parameters), _REPLY, effect, idempotent, doc, f'Api.{name}("/items")')
+
+
+_READING = (
+    _request("get", "read", True, "Send a GET request."),
+    _request("head", "read", True, "Send a HEAD request."),
+)
+_WRITING = (
+    _request("post", "write", False, "Send a POST request."),
+    _request("put", "write", True, "Send a PUT request."),
+    _request("patch", "write", False, "Send a PATCH request."),
+    _request("delete", "destructive", True, "Send a DELETE request."),
+)
+_OPEN = Signature(rest=optional("values"), open_named=True)
+
+REST = ProviderSpec(
+    "REST",
+    Signature((_BASE, _API_KEY, _HEADERS, _TIMEOUT, _ALLOW_HOSTS)),
+    (*_READING, *_WRITING),
+    "An HTTP API.",
+    'tool Api : REST("api.example.com/v1", apiKey: Env.API_KEY)',
+    open_methods=Method("", _OPEN, _REPLY, doc="GET the path of that name, the arguments as its query.",
+                        example='Api.weather(city: "Oslo")'),
+)  # fmt: skip
+GET = ProviderSpec(
+    "GET",
+    REST.config,
+    _READING,
+    "An HTTP API that is only read.",
+    'tool Page : GET("https://example.com")',
+    open_methods=REST.open_methods,
+)
+POST = ProviderSpec(
+    "POST",
+    Signature((required("url", "string", "Where to post."), _HEADERS, _TIMEOUT, _ALLOW_HOSTS)),
+    (),
+    "An HTTP endpoint that takes JSON.",
+    'tool Hook : POST("https://hooks.example.com/in")',
+    open_methods=Method("", _OPEN, _REPLY, "write", idempotent=False, doc="POST the arguments as a JSON object.",
+                        example='Hook.deployed(version: "1.2")'),
+)  # fmt: skip
+
+
+def _selector(doc: str = "A CSS selector.") -> Parameter:
+    return required("selector", "string", doc)
+
+
+_PAGE_METHODS = (
+    Method("goto", Signature((required("url", "string", "Where to go."),)), "{url, title, status}",
+           doc="Open a page.", example='Web.goto("https://example.com")'),
+    Method("text", Signature((optional("selector", "string", "A CSS selector; the page when left out."),)),
+           "the visible text", doc="Read what is visible.", example="Web.text()"),
+    Method("html", Signature((optional("selector", "string", "A CSS selector; the page when left out."),)),
+           "the markup", doc="Read the markup.", example='Web.html("main")'),
+    Method("links", Signature(), "[{text, url}]", doc="List the links.", example="Web.links()"),
+    Method("click", Signature((_selector(),)), "{url, title}", "write", False, "Click an element.",
+           'Web.click("button.buy")'),
+    Method("fill", Signature((_selector(), required("value", "string", "The text."))), "null", "write", True,
+           "Fill a field.", 'Web.fill("#name", "Ada")'),
+    Method("select", Signature((_selector(), required("value", "string", "The option."))), "null", "write", True,
+           "Choose an option.", 'Web.select("#size", "L")'),
+    Method("press", Signature((required("key", "string", "Such as Enter."),
+                               optional("selector", "string", "The element that has the focus."))),
+           "null", "write", False, "Press a key.", 'Web.press("Enter")'),
+    Method("waitFor", Signature((_selector(), optional("timeout", "duration", "How long.", positive=True))), "null",
+           doc="Wait until an element is there.", example='Web.waitFor(".result")'),
+    Method("screenshot", Signature((optional("path", "string", "Where to keep it."),
+                                    optional("fullPage", "boolean", "The whole page.", default=False))),
+           "{path}", "write", True, "Take a picture.", 'Web.screenshot("page.png")'),
+    Method("pdf", Signature((optional("path", "string", "Where to keep it."),)), "{path}", "write", True,
+           "Print the page.", 'Web.pdf("page.pdf")'),
+    Method("close", Signature(), "null", "write", True, "Close the page.", "Web.close()"),
+)  # fmt: skip
+
+BROWSER = ProviderSpec(
+    "Browser",
+    Signature((optional("headless", "boolean", "Without a window.", default=True), _ALLOW_HOSTS)),
+    _PAGE_METHODS,
+    "A browser of its own.",
+    "tool Web : Browser(headless: true)",
+    extra="browser",
+)
+CHROME = ProviderSpec(
+    "Chrome",
+    Signature((optional("cdp", "string", "Its debugging address.", default="http://localhost:9222"), _ALLOW_HOSTS)),
+    _PAGE_METHODS,
+    "A page in a Chrome that runs already.",
+    'tool Web : Chrome("http://localhost:9222")',
+    extra="browser",
+)
+
+MCP = ProviderSpec(
+    "MCP",
+    Signature(
+        (
+            required("server", "string", "A command, or the URL of a server.", aliases=("command", "url")),
+            optional("args", "list", "The command's arguments.", items="string", named_only=True),
+            optional("env", "any", "Variables that the command sees.", named_only=True),
+            _HEADERS,
+            optional("tools", "list", "Only these tools of the server.", items="string", named_only=True),
+            _TIMEOUT,
+            _ALLOW_HOSTS,
+        )
+    ),
+    (),
+    "The tools of an MCP server, over stdio or HTTP.",
+    'tool Files : MCP("npx", args: ["-y", "@modelcontextprotocol/server-filesystem", "."])',
+    open_methods=Method("", _OPEN, "what the server answers", "write", idempotent=False,
+                        doc="Call the server's tool of that name.", example='Files.read_file(path: "a.txt")'),
+    extra="mcp",
+)  # fmt: skip
+
+PROVIDERS: tuple[ProviderSpec, ...] = (REST, GET, POST, BROWSER, CHROME, MCP)

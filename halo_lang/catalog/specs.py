@@ -1,0 +1,71 @@
+"""The kinds of catalogue entries: providers, rules, directives. Signatures and methods are in `signature`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from halo_lang.catalog.signature import Method, Signature, camel_case, snake_case
+
+
+@dataclass(frozen=True)
+class ProviderSpec:
+    """What `tool Name : Provider(config)` may say and what can then be called.
+
+    `open_methods`: a name that is not listed is a path or comes from the server, so it is never unknown (HL301).
+    `extra` is the package extra that brings what it needs, None when a bare install has it.
+    """
+
+    name: str
+    config: Signature
+    methods: tuple[Method, ...]
+    doc: str
+    example: str
+    aliases: tuple[str, ...] = ()
+    open_methods: Method | None = None
+    extra: str | None = None
+
+    def method(self, name: str) -> Method | None:
+        """The method written `name`, in snake_case or camelCase; an open provider has one for every name."""
+        return self._spellings.get(name, self.open_methods)
+
+    @property
+    def method_names(self) -> tuple[str, ...]:
+        """The methods' names as the docs spell them."""
+        return tuple(method.name for method in self.methods)
+
+    @cached_property
+    def _spellings(self) -> dict[str, Method]:
+        return {spelling(method.name): method for method in self.methods for spelling in (snake_case, camel_case)}
+
+
+Point: TypeAlias = Literal["input", "output", "tool", "result", "budget", "call"]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSpec:
+    """A policy rule. `points` are where it is evaluated; `budget` rules count over a run, `call` rules time a call."""
+
+    name: str
+    signature: Signature
+    points: tuple[Point, ...]
+    doc: str
+    example: str
+    extra: str | None = None
+    aliases: tuple[str, ...] = ()
+
+
+Target: TypeAlias = Literal["agent", "pipeline"]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectiveSpec:
+    """A directive `@name(…)` and the declarations it may stand on."""
+
+    name: str
+    signature: Signature
+    applies_to: tuple[Target, ...]
+    doc: str
+    example: str
+    aliases: tuple[str, ...] = ()
