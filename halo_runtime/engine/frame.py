@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from halo_runtime.engine.directives import NO_DIRECTIVES, Directives
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
-from halo_runtime.values import digest, lookup
+from halo_runtime.values import lookup
 
 if TYPE_CHECKING:
     from halo_runtime.engine.limits import TimeLimit
-    from halo_runtime.engine.plan import PipelinePlan
+    from halo_runtime.engine.plan import PipelinePlan, StagePlan
     from halo_runtime.engine.run import Run
     from halo_runtime.engine.strand import Strand
 
@@ -22,7 +23,8 @@ class Frame:
 
     `origins` is the side table of provenance: for each key of `data` (`summary`, `Bot.answer`) the paths of the
     effects its value came from; values themselves are plain JSON. `guards` are the effects that the conditions
-    passed so far read. `digest` is the SHA-256 of the flowing value, kept so that each value is hashed once.
+    passed so far read. `digest` is the SHA-256 of the flowing value, kept so that each value is hashed once. `stage`
+    is the stage being executed.
     """
 
     __slots__ = (
@@ -31,6 +33,7 @@ class Frame:
         "data",
         "depth",
         "digest",
+        "directives",
         "guards",
         "input",
         "input_origins",
@@ -43,6 +46,7 @@ class Frame:
         "path",
         "plan",
         "run",
+        "stage",
         "strand",
         "visits",
     )
@@ -59,6 +63,7 @@ class Frame:
         depth: int = 0,
         limit: TimeLimit | None = None,
         guards: Origins = NO_ORIGINS,
+        directives: Directives = NO_DIRECTIVES,
     ) -> None:
         self.run = run
         self.plan = plan
@@ -69,6 +74,8 @@ class Frame:
         self.depth = depth
         self.limit = limit
         self.guards = guards
+        self.directives = plan.directives.within(directives)
+        self.stage: StagePlan | None = None
         self.data: JsonObject = {}
         self.origins: dict[str, Origins] = {}
         self.namespaces: set[str] = set()
@@ -76,7 +83,7 @@ class Frame:
         self.local_origins: Origins = NO_ORIGINS
         self.visits = [0] * len(plan.stages)
         self.jumps: dict[int, int] = {}
-        self.current: Json = None
+        self.current: Json = MISSING
         self.current_origins: Origins = NO_ORIGINS
         self.digest = ""
 
@@ -91,8 +98,7 @@ class Frame:
         for name in Frame.__slots__:
             setattr(view, name, getattr(self, name))
         view.strand = strand
-        view.current = current
-        view.current_origins = origins
+        view.flow(current, origins)
         if local_values is not None:
             view.locals = local_values
             view.local_origins = origins
@@ -102,10 +108,10 @@ class Frame:
 
     def flow(self, value: Json, origins: Origins) -> None:
         """Let `value` flow on."""
-        self.current = value
         self.current_origins = origins
-        redactor = self.run.redactor
-        self.digest = digest(redactor.json(value) if redactor.active else value)
+        if value is not self.current:
+            self.current = value
+            self.digest = self.run.digest(value)
 
     def visit(self, index: int) -> str:
         """The structural path of the stage's execution that begins now: `Main/2`, `Main/2#1` the second time."""
@@ -120,9 +126,11 @@ class Frame:
         root = segments[0]
         if root == "context":
             return self._read_context(segments[1:])
-        for names in (self.locals, self.input, self.data):
+        for names in (self.locals, self.input):
             if root in names:
-                return lookup(names[root], segments[1:]) if len(segments) > 1 else names[root]
+                return lookup(names[root], segments[1:])
+        if root in self.data:
+            return self._read_data(segments)
         if root == "current":
             return lookup(self.current, segments[1:])
         return MISSING
@@ -131,12 +139,19 @@ class Frame:
         if not segments or segments[0] == "current":
             return lookup(self.current, segments[1:])
         if segments[0] == "data":
-            return lookup(self.data, segments[1:])
+            return self._read_data(segments[1:])
         if segments[0] == "input":
             return lookup(self.input, segments[1:])
         if segments[0] == "meta":
             return lookup(self.run.meta(), segments[1:])
         return MISSING
+
+    def _read_data(self, segments: tuple[str, ...]) -> Json | Missing:
+        # Whole namespaces are copied: they grow while the run goes on, a value once read does not.
+        if not segments:
+            return {name: dict(value) if name in self.namespaces else value for name, value in self.data.items()}
+        value = lookup(self.data, segments)
+        return dict(value) if len(segments) == 1 and segments[0] in self.namespaces else value
 
     def origins_of(self, segments: tuple[str, ...]) -> Origins:
         """The effects that the value at a path came from."""

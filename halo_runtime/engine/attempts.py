@@ -1,0 +1,62 @@
+"""`@retry`: further tries of a model request or a tool call after failures that pass (spec 2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from halo_runtime.engine.directives import Retry
+from halo_runtime.engine.events import RetryScheduled
+from halo_runtime.engine.frame import Frame
+from halo_runtime.errors import HaloError, ServiceError, TimeoutExceeded
+from halo_runtime.json_types import Json
+
+Result = TypeVar("Result")
+
+MAXIMUM_WAIT = 600.0
+"""Seconds. Exponential waits stop growing here."""
+
+
+async def with_retries(
+    frame: Frame, path: str, retry: Retry | None, once: Callable[[int], Awaitable[Result]]
+) -> tuple[Result, int]:
+    """The result of `once(attempt)`, tried again as `retry` says, and the number of tries.
+
+    The last error is raised, with its `attempt` set. Policy violations and bad requests are never tried again.
+    """
+    attempt = 1
+    while True:
+        try:
+            return await once(attempt), attempt
+        except (ServiceError, TimeoutExceeded) as error:
+            error.attempt = attempt
+            if retry is None or attempt > retry.count or not _passes(error):
+                raise
+            if not await _wait(frame, f"{path}/try{attempt}", retry, error):
+                raise
+        attempt += 1
+
+
+def _passes(error: HaloError) -> bool:
+    return error.retryable if isinstance(error, ServiceError) else True
+
+
+async def _wait(frame: Frame, path: str, retry: Retry, error: HaloError) -> bool:
+    """Wait before the next try. False where the run's time would be over before that."""
+    run = frame.run
+
+    async def decide() -> Json:
+        asked = error.retry_after if isinstance(error, ServiceError) else None
+        backoff = min(retry.backoff * 2 ** (error.attempt - 1), MAXIMUM_WAIT)
+        wait = backoff * (1 - 0.25 * run.clock.random()) if asked is None else max(0.0, asked)
+        return wait if frame.limit is None or wait < frame.limit.remaining() else None
+
+    # The decision rests on chance and on the clock, so it is an effect, as the waiting is.
+    wait = await run.effects.perform(f"{path}/backoff", "random", error.attempt, decide)
+    if wait is None:
+        return False
+    if run.emitter.active:
+        reason = run.redactor.text(error.message)
+        run.emitter.emit(RetryScheduled(run.run_id, path, error.attempt + 1, wait, reason))
+    await run.effects.perform(f"{path}/wait", "clock", wait, lambda: run.clock.sleep(wait))
+    return True

@@ -1,0 +1,108 @@
+"""Values as a program writes them, compiled once: constants, paths, templates and lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from halo_lang import nodes
+from halo_runtime.engine.frame import Frame
+from halo_runtime.json_types import MISSING, Json
+from halo_runtime.templates import Template, compile_template
+
+Segments: TypeAlias = tuple[str, ...]
+
+
+class Expression(Protocol):
+    """A compiled value. `paths` are all places of the context that it reads."""
+
+    @property
+    def paths(self) -> tuple[Segments, ...]: ...
+
+    def evaluate(self, frame: Frame) -> Json: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: Json
+    paths: tuple[Segments, ...] = ()
+
+    def evaluate(self, frame: Frame) -> Json:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A path. A missing one is null; `name` is what a bare declaration's name stands for, itself."""
+
+    segments: Segments
+    name: str | None
+
+    @property
+    def paths(self) -> tuple[Segments, ...]:
+        return (self.segments,)
+
+    def evaluate(self, frame: Frame) -> Json:
+        value = frame.read(self.segments)
+        return self.name if value is MISSING else value
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A string with placeholders."""
+
+    template: Template
+
+    @property
+    def paths(self) -> tuple[Segments, ...]:
+        return self.template.paths
+
+    def evaluate(self, frame: Frame) -> Json:
+        return self.template.fill(frame.read)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    items: tuple[Expression, ...]
+    paths: tuple[Segments, ...]
+
+    def evaluate(self, frame: Frame) -> Json:
+        return [item.evaluate(frame) for item in self.items]
+
+
+def compile_value(node: nodes.ArgumentValue, declared: frozenset[str]) -> Expression:
+    """The expression of a value; `declared` are the names of the program's declarations."""
+    match node:
+        case nodes.String():
+            return compile_text(node.value)
+        case nodes.Number() | nodes.Boolean():
+            return Constant(node.value)
+        case nodes.Duration() | nodes.ModelRef():
+            return Constant(node.text)
+        case nodes.Null():
+            return Constant(None)
+        case nodes.Path():
+            bare = len(node.parts) == 1 and node.root in declared
+            return Read(node.segments, node.root if bare else None)
+        case nodes.ListValue():
+            return _compile_list([compile_value(item, declared) for item in node.items])
+        case nodes.Rule():
+            raise AssertionError("rules are arguments of policies only")
+
+
+def compile_text(text: str) -> Expression:
+    """The expression of a string literal's text: a constant unless it has placeholders."""
+    template = compile_template(text)
+    return Constant(text) if template.is_constant else Filled(template)
+
+
+def _compile_list(items: Sequence[Expression]) -> Expression:
+    if all(isinstance(item, Constant) for item in items):
+        return Constant([item.value for item in items if isinstance(item, Constant)])
+    return Listed(tuple(items), tuple(path for item in items for path in item.paths))
+
+
+def all_paths(expressions: Sequence[Expression]) -> tuple[Segments, ...]:
+    """Every path that any of the expressions reads, once."""
+    return tuple(dict.fromkeys(path for expression in expressions for path in expression.paths))

@@ -1,0 +1,71 @@
+"""Time limits of pipelines and runs. Time in which people are asked is not run time (spec 2.6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from halo_runtime.errors import TimeoutExceeded
+
+
+class TimeLimit:
+    """`seconds` for everything inside `enforced`, counted from its start; stands still inside `standing_still`.
+
+    `what` names the limit in the error. `parent` is the limit around this one.
+    """
+
+    def __init__(self, seconds: float, what: str, parent: TimeLimit | None = None) -> None:
+        self.seconds = seconds
+        self._what = what
+        self._parent = parent
+        self._timer: asyncio.Timeout | None = None
+        self._waiting = 0
+        self._left = seconds
+
+    @asynccontextmanager
+    async def enforced(self, on_expiry: Callable[[TimeoutExceeded], None]) -> AsyncIterator[None]:
+        """Cancel the body when time is up, tell `on_expiry`, and raise TimeoutExceeded."""
+        try:
+            async with asyncio.timeout(self.seconds) as self._timer:
+                yield
+        except TimeoutError:
+            if not self._timer or not self._timer.expired():
+                raise
+            error = TimeoutExceeded(f"{self._what} took longer than {self.seconds:g} s")
+            on_expiry(error)
+            raise error from None
+
+    def remaining(self) -> float:
+        """Seconds left, the limits around this one included."""
+        own = self._left if self._waiting else self._until_end()
+        return min(own, self._parent.remaining()) if self._parent else own
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Stop this limit and those around it while people are asked; several may be asked at once."""
+        self._stop()
+        try:
+            yield
+        finally:
+            self._go_on()
+
+    def _until_end(self) -> float:
+        when = self._timer.when() if self._timer else None
+        return self.seconds if when is None else when - asyncio.get_running_loop().time()
+
+    def _stop(self) -> None:
+        if self._parent:
+            self._parent._stop()
+        self._waiting += 1
+        if self._waiting == 1 and self._timer and not self._timer.expired():
+            self._left = self._until_end()
+            self._timer.reschedule(None)
+
+    def _go_on(self) -> None:
+        self._waiting -= 1
+        # An expired timer has begun to cancel and cannot be moved any more.
+        if self._waiting == 0 and self._timer and not self._timer.expired():
+            self._timer.reschedule(asyncio.get_running_loop().time() + self._left)
+        if self._parent:
+            self._parent._go_on()
