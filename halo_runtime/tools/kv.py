@@ -1,0 +1,282 @@
+"""`KV(path, namespace)`: values kept by key from one run to the next, in one SQLite file (spec 12.5, decision 29).
+
+The file may be shared: several runs and several processes can use it at the same time, each call is one transaction.
+A relative path starts at the program's folder; a namespace keeps the keys of two stores in one file apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TypeAlias, TypeVar
+
+from halo_lang.catalog.signature import duration_seconds
+from halo_runtime.errors import ToolError
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.tools.base import ToolConfig
+from halo_runtime.values import canonical, type_name
+
+DEFAULT_PATH: Final = ".halo/kv.db"
+LOCK_SECONDS: Final = 5.0
+"""How long a call waits for a lock that another process holds."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS halo_kv (
+  namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, expires REAL, PRIMARY KEY (namespace, key)
+) WITHOUT ROWID
+"""
+
+T = TypeVar("T")
+Clock: TypeAlias = Callable[[], float]
+"""Seconds since the epoch."""
+
+
+class KeyValueStore:
+    """One declared store. The file is opened by the first call; all work is done in one thread of its own."""
+
+    def __init__(
+        self,
+        path: Path,
+        namespace: str,
+        *,
+        name: str = "KV",
+        lock_seconds: float = LOCK_SECONDS,
+        clock: Clock = time.time,
+    ) -> None:
+        self._path = path
+        self._namespace = namespace
+        self._name = name
+        self._lock_seconds = lock_seconds
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"halo-{name}")
+        self._table: Table | None = None
+
+    async def call(self, method: str, args: JsonObject) -> Json:
+        """Do `get set delete list incr` or `cas`. A lock held by others is waited for without blocking the run."""
+        operation = _OPERATIONS.get(method)
+        if operation is None:
+            raise ToolError(f"{self._name} has no method `{method}`; a KV store has {', '.join(_OPERATIONS)}")
+        deadline = time.monotonic() + self._lock_seconds
+        pause = 0.002
+        while True:
+            try:
+                return await self._in_thread(lambda: operation(self._opened(), args))
+            except sqlite3.Error as error:
+                if not _is_busy(error) or time.monotonic() > deadline:
+                    raise self._explain(error) from None
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, 0.1)
+
+    async def close(self) -> None:
+        """Close the file and end the thread."""
+        if self._table is not None:
+            await self._in_thread(self._table.close)
+            self._table = None
+        self._thread.shutdown(wait=False)
+
+    def _in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _opened(self) -> Table:
+        if self._table is None:
+            self._table = Table(self._path, self._namespace, self._clock)
+        return self._table
+
+    def _explain(self, error: sqlite3.Error) -> ToolError:
+        advice = _ADVICE.get(_code(error), "check the file and the path in the store's declaration")
+        if not self._path.parent.is_dir():
+            advice = f"the folder {self._path.parent} does not exist; create it or change the store's path"
+        return ToolError(
+            f"{self._name}: cannot use the key-value file {self._path} ({error}); {advice}", retryable=_is_busy(error)
+        )
+
+
+class Table:
+    """The rows of one namespace in an open file. Blocking; belongs to the thread that made it."""
+
+    def __init__(self, path: Path, namespace: str, clock: Clock) -> None:
+        self.namespace = namespace
+        self.now = clock
+        # No waiting inside SQLite: a wait there could not be cancelled. The caller tries again.
+        self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+        try:
+            self._connection.execute(_SCHEMA)
+        except sqlite3.Error:
+            self._connection.close()
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Hold the write lock from the first read on, so that what was read still holds when it is written."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    def read(self, key: str) -> Json:
+        """The value kept at `key`; null for nothing or something expired."""
+        row = self._connection.execute(
+            "SELECT value FROM halo_kv WHERE namespace = ? AND key = ? AND (expires IS NULL OR expires > ?)",
+            (self.namespace, key, self.now()),
+        ).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def write(self, key: str, value: Json, expires: float | None = None) -> None:
+        """Keep `value`, and drop what has expired meanwhile."""
+        self._connection.execute(
+            "DELETE FROM halo_kv WHERE namespace = ? AND expires <= ?", (self.namespace, self.now())
+        )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO halo_kv VALUES (?, ?, ?, ?)", (self.namespace, key, json.dumps(value), expires)
+        )
+
+    def expiry(self, key: str) -> float | None:
+        """When the entry at `key` ends, in seconds since the epoch; None for never, or for no entry."""
+        row = self._connection.execute(
+            "SELECT expires FROM halo_kv WHERE namespace = ? AND key = ? AND expires > ?",
+            (self.namespace, key, self.now()),
+        ).fetchone()
+        return None if row is None else row[0]
+
+    def remove(self, key: str) -> bool:
+        """Whether there was something to remove."""
+        removed = self._connection.execute(
+            "DELETE FROM halo_kv WHERE namespace = ? AND key = ? AND (expires IS NULL OR expires > ?)",
+            (self.namespace, key, self.now()),
+        )
+        return removed.rowcount > 0
+
+    def keys_after(self, start: str, *, inclusive: bool) -> Iterator[str]:
+        """Keys in order, from `start` on."""
+        comparison = ">=" if inclusive else ">"
+        rows = self._connection.execute(
+            f"SELECT key FROM halo_kv WHERE namespace = ? AND key {comparison} ?"
+            " AND (expires IS NULL OR expires > ?) ORDER BY key",
+            (self.namespace, start, self.now()),
+        )
+        for (key,) in rows:
+            yield key
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+def open_store(config: ToolConfig) -> KeyValueStore:
+    """The store that a declaration describes; nothing is opened yet."""
+    settings = config.settings
+    path = config.folder / (settings.get("path") or DEFAULT_PATH)
+    return KeyValueStore(path, settings.get("namespace") or "", name=config.name)
+
+
+def _get(table: Table, args: JsonObject) -> Json:
+    return table.read(_key(args))
+
+
+def _set(table: Table, args: JsonObject) -> Json:
+    """Gives the value, so that a pipeline can keep what flows through it."""
+    expires = _expiry(table, args.get("ttl"))
+    with table.transaction():
+        table.write(_key(args), args["value"], expires)
+    return args["value"]
+
+
+def _delete(table: Table, args: JsonObject) -> Json:
+    """Gives whether there was something to delete."""
+    with table.transaction():
+        return table.remove(_key(args))
+
+
+def _list(table: Table, args: JsonObject) -> Json:
+    """Gives `{"keys", "cursor"}`; the cursor continues the listing and is null at its end."""
+    prefix, cursor, limit = args.get("prefix") or "", args.get("cursor"), args.get("limit") or 100
+    start = prefix if cursor is None else max(prefix, cursor)
+    keys: list[str] = []
+    for key in table.keys_after(start, inclusive=cursor is None):
+        # Keys come in order, so the first one without the prefix ends them.
+        if not key.startswith(prefix):
+            break
+        if len(keys) == limit:
+            return {"keys": keys, "cursor": keys[-1]}
+        keys.append(key)
+    return {"keys": keys, "cursor": None}
+
+
+def _incr(table: Table, args: JsonObject) -> Json:
+    """Gives the new number; nothing counts as 0. How long the entry lives is not changed."""
+    key, by = _key(args), args.get("by", 1)
+    with table.transaction():
+        value = table.read(key)
+        for number in (0 if value is None else value, by):
+            if isinstance(number, bool) or not isinstance(number, int | float):
+                raise ToolError(f"incr: a {type_name(number)} cannot be counted up; `{key}` and `by` must be Numbers")
+        total: Json = (value or 0) + by
+        table.write(key, total, table.expiry(key))
+    return total
+
+
+def _cas(table: Table, args: JsonObject) -> Json:
+    """Writes `value` only where `expected` is kept (null: nothing); gives whether it did."""
+    key = _key(args)
+    with table.transaction():
+        if canonical(table.read(key)) != canonical(args["expected"]):
+            return False
+        table.write(key, args["value"], table.expiry(key))
+    return True
+
+
+_OPERATIONS: Final[dict[str, Callable[[Table, JsonObject], Json]]] = {
+    "get": _get,
+    "set": _set,
+    "delete": _delete,
+    "list": _list,
+    "incr": _incr,
+    "cas": _cas,
+}
+
+
+def _key(args: JsonObject) -> str:
+    key = args["key"]
+    if not isinstance(key, str):
+        raise ToolError(f'a key must be a String, got {type_name(key)}; write it as text, for example "{{{{name}}}}"')
+    if any("\ud800" <= character <= "\udfff" for character in key):
+        raise ToolError("a key must be valid Unicode text; this one holds half a surrogate pair")
+    return key
+
+
+def _expiry(table: Table, ttl: Json) -> float | None:
+    """When something kept now for `ttl` (a duration, or seconds) ends."""
+    if ttl is None:
+        return None
+    seconds = duration_seconds(ttl) if isinstance(ttl, str) else ttl
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+        raise ToolError(f"`ttl` must be a duration such as 5m, or seconds above 0, got {json.dumps(ttl)}")
+    return table.now() + seconds
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code, without the extension in its upper bits."""
+    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+_ADVICE: Final = {
+    sqlite3.SQLITE_BUSY: "another process holds its lock; end that process or try again",
+    sqlite3.SQLITE_LOCKED: "another process holds its lock; end that process or try again",
+    sqlite3.SQLITE_READONLY: "it cannot be written; change its permissions or the store's path",
+    sqlite3.SQLITE_NOTADB: "it is no key-value file; move it away or change the store's path",
+    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away or restore it from a copy",
+    sqlite3.SQLITE_FULL: "the disk is full; free some space",
+}
