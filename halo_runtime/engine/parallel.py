@@ -1,0 +1,73 @@
+"""Several calls at once: who starts, who waits, and how different endings are put together (spec 2.2, 12.2).
+
+Failure wins over halt, halt over pause. A failure cancels the others and waits until they have stopped; after a halt
+no new item starts and those that run finish first; a paused item frees its place and the others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from halo_runtime.engine.calls.base import Outcome
+from halo_runtime.engine.effects import Halted, Paused
+from halo_runtime.engine.strand import Strand
+from halo_runtime.results import Interrupt
+
+Job: TypeAlias = Callable[[int, Strand], Awaitable[Outcome]]
+"""Does item `index`, writing down what happens in a strand of its own."""
+
+
+async def run_parallel(job: Job, count: int, concurrency: int, parent: Strand) -> list[Outcome]:
+    """The outcomes of items 0 … count-1 in their order, at most `concurrency` at once.
+
+    Raises the first failure, else Halted of the first halted item, else Paused with all open questions. Whatever the
+    ending, the items' strands are absorbed into `parent` in item order.
+    """
+    batch = _Batch(job, count)
+    try:
+        await batch.run(concurrency)
+    finally:
+        for strand in batch.strands:
+            parent.absorb(strand)
+    if batch.halts:
+        raise batch.halts[min(batch.halts)]
+    if batch.pauses:
+        raise Paused(tuple(interrupt for index in sorted(batch.pauses) for interrupt in batch.pauses[index]))
+    return batch.outcomes
+
+
+class _Batch:
+    """Items in progress. Memory grows with results, not with what is still to come."""
+
+    def __init__(self, job: Job, count: int) -> None:
+        self._job = job
+        self._indexes = iter(range(count))
+        self._count = count
+        self.outcomes: list[Outcome] = [Outcome(None, frozenset())] * count
+        self.strands: list[Strand] = []
+        self.halts: dict[int, Halted] = {}
+        self.pauses: dict[int, tuple[Interrupt, ...]] = {}
+
+    async def run(self, concurrency: int) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(concurrency, self._count)):
+                    group.create_task(self._work())
+        except BaseExceptionGroup as failures:
+            # The group holds errors in the order in which they came; the first one is the cause.
+            raise failures.exceptions[0] from None
+
+    async def _work(self) -> None:
+        for index in self._indexes:
+            strand = Strand()
+            self.strands.append(strand)  # items are taken in order, so strands stand in item order
+            try:
+                self.outcomes[index] = await self._job(index, strand)
+            except Halted as halt:
+                self.halts[index] = halt
+            except Paused as pause:
+                self.pauses[index] = pause.interrupts
+            if self.halts:
+                return

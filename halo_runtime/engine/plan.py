@@ -1,0 +1,152 @@
+"""A program made ready to run: names resolved, values, templates and conditions compiled, once a program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, Protocol, TypeVar
+
+from halo_lang import Program, catalog, nodes
+from halo_lang.catalog.signature import Method
+from halo_lang.source import Span
+from halo_runtime.engine.directives import Directives, read_directives
+from halo_runtime.engine.expressions import Expression, compile_text, compile_value
+from halo_runtime.engine.frame import Frame
+from halo_runtime.errors import Place
+from halo_runtime.schemas import Schemas, SchemaType, compile_schemas
+from halo_runtime.values import digest
+
+_Kind = TypeVar("_Kind")
+
+
+@dataclass(frozen=True, slots=True)
+class StageInfo:
+    """What every stage knows of itself: its number, its kind for events and trace, its label, where it stands.
+
+    `label_json` is the label as a JSON string, for the hash chain.
+    """
+
+    index: int
+    kind: str
+    label: str
+    place: Place
+    label_json: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label_json", json.dumps(self.label, ensure_ascii=False))
+
+
+class StagePlan(Protocol):
+    """A compiled stage."""
+
+    @property
+    def info(self) -> StageInfo: ...
+
+    async def execute(self, frame: Frame, path: str) -> int:
+        """Do the stage: read the frame's flowing value, set the next; return the number of the stage that follows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPlan:
+    """An agent's declaration as values. `tools` are the equipped tools and stores, `shadows` the agents beside it."""
+
+    name: str
+    model: str
+    system: Expression | None
+    system_text: str
+    settings: Mapping[str, nodes.ArgumentValue]
+    tools: tuple[str, ...]
+    policies: tuple[str, ...]
+    directives: Directives
+
+
+@dataclass(frozen=True, slots=True)
+class PipelinePlan:
+    """A pipeline ready to be walked. `output` is the schema that its output must match."""
+
+    name: str
+    parameters: tuple[str, ...]
+    start: Expression | None
+    stages: tuple[StagePlan, ...]
+    directives: Directives
+    output: SchemaType | None
+
+
+class Plan:
+    """One program's compiled pipelines and agents, made when first asked for."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.declared: Final = frozenset(declaration.name.text for declaration in program.declarations)
+        self._pipelines: dict[str, PipelinePlan] = {}
+        self._agents: dict[str, AgentPlan] = {}
+
+    @cached_property
+    def program_sha256(self) -> str:
+        """Hash of the program's text, which binds it to the trace."""
+        return digest(self.program.source.text)
+
+    @cached_property
+    def schemas(self) -> Schemas:
+        return compile_schemas([d for d in self.program.declarations if isinstance(d, nodes.Schema)])
+
+    def declaration(self, name: str, kind: type[_Kind]) -> _Kind:
+        """The declaration of that name, of a kind that the checks have made sure of."""
+        found = self.program.find(name)
+        assert isinstance(found, kind), f"{name} is checked to be a {kind.__name__}"
+        return found
+
+    def pipeline(self, name: str) -> PipelinePlan:
+        """The compiled pipeline."""
+        if name not in self._pipelines:
+            from halo_runtime.engine.compiler import compile_pipeline  # it needs the plan to resolve names
+
+            self._pipelines[name] = compile_pipeline(self, self.declaration(name, nodes.Pipeline))
+        return self._pipelines[name]
+
+    def agent(self, name: str) -> AgentPlan:
+        """The compiled agent."""
+        if name not in self._agents:
+            self._agents[name] = self._compile_agent(self.declaration(name, nodes.Agent))
+        return self._agents[name]
+
+    def provider_method(self, tool: str, method: str) -> Method | None:
+        """The catalogue's entry of a tool's method; None for a provider that has no catalogue entry."""
+        spec = catalog.provider(self.declaration(tool, nodes.Provider).provider.text)
+        return spec.method(method) if spec else None
+
+    def place(self, declaration: nodes.Declaration, span: Span, label: str) -> Place:
+        """Where something stands, for errors."""
+        position = self.program.position(declaration, span)
+        return Place(label, self.program.source.path, position.line, position.column)
+
+    def _compile_agent(self, agent: nodes.Agent) -> AgentPlan:
+        settings = canonical_settings(agent.config)
+        text = agent.system or settings.get("system")
+        system_text = text.value if isinstance(text, nodes.String) else ""
+        return AgentPlan(
+            name=agent.name.text,
+            model=agent.model.text,
+            system=compile_text(system_text) if system_text else None,
+            system_text=system_text,
+            settings=settings,
+            tools=tuple(name.text for name in agent.names("equips")),
+            policies=tuple(name.text for name in agent.names("requires")),
+            directives=read_directives(agent.directives),
+        )
+
+    def value(self, node: nodes.ArgumentValue) -> Expression:
+        """The expression of a value in this program."""
+        return compile_value(node, self.declared)
+
+
+def canonical_settings(arguments: tuple[nodes.Argument, ...]) -> dict[str, nodes.ArgumentValue]:
+    """The settings among named arguments by their catalogue name (`temp` is `temperature`, `role` is `system`)."""
+    known = catalog.CALL_SETTINGS.by_name
+    named = ((argument.name.text, argument.value) for argument in arguments if argument.name is not None)
+    return {known[name].name: value for name, value in named if name in known}
+
+

@@ -1,0 +1,36 @@
+"""What arms of a fan-out and items of `each` have in common: events and a trace entry of their own."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+
+from halo_runtime.engine.calls.base import Call, Outcome
+from halo_runtime.engine.effects import ControlFlow, Halted
+from halo_runtime.engine.events import StageFinished, StageStarted
+from halo_runtime.engine.frame import Frame
+
+
+async def run_item(frame: Frame, call: Call, path: str, line: int) -> Outcome:
+    """Do one arm's or item's call in a frame of its own."""
+    run = frame.run
+    if run.emitter.active:
+        run.emitter.emit(StageStarted(run.run_id, path, "item", call.label, line))
+    outcome, ending = None, "failed"
+    try:
+        outcome = await call.invoke(frame, path)
+        ending = "completed"
+    except ControlFlow as stop:
+        ending = "halted" if isinstance(stop, Halted) else "paused"
+        raise
+    finally:
+        if run.emitter.active:
+            value = run.redactor.json(outcome.value) if outcome else None
+            run.emitter.emit(StageFinished(run.run_id, path, "item", call.label, line, ending, value))
+    frame.strand.record(path, "item", _as_json(call.label), frame.digest, run.digest(outcome.value))
+    return outcome
+
+
+@lru_cache(maxsize=256)
+def _as_json(label: str) -> str:
+    return json.dumps(label, ensure_ascii=False)
