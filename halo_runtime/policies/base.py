@@ -37,7 +37,10 @@ class PolicyCall:
 class PolicyRule(Protocol):
     """One rule of one policy, made once a run and shared by all agents that require the policy."""
 
-    points: frozenset[Point]
+    @property
+    def points(self) -> frozenset[Point]:
+        """Where the rule is evaluated."""
+        ...
 
     def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
         """Decide about `text` at `point`. Raising counts as a block that names the rule (fail closed)."""

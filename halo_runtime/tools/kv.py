@@ -10,7 +10,7 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +22,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.values import canonical, type_name
 
-DEFAULT_PATH: Final = ".halo/kv.db"
+DEFAULT_PATH: Final = "kv.db"
 LOCK_SECONDS: Final = 5.0
 """How long a call waits for a lock that another process holds."""
 
@@ -112,7 +112,7 @@ class Table:
             raise
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> Generator[None]:
         """Hold the write lock from the first read on, so that what was read still holds when it is written."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -155,16 +155,16 @@ class Table:
         )
         return removed.rowcount > 0
 
-    def keys_after(self, start: str, *, inclusive: bool) -> Iterator[str]:
-        """Keys in order, from `start` on."""
+    def entries(self, start: str, *, inclusive: bool) -> Iterator[tuple[str, Json]]:
+        """Keys and values in order of the keys, from `start` on."""
         comparison = ">=" if inclusive else ">"
         rows = self._connection.execute(
-            f"SELECT key FROM halo_kv WHERE namespace = ? AND key {comparison} ?"
+            f"SELECT key, value FROM halo_kv WHERE namespace = ? AND key {comparison} ?"
             " AND (expires IS NULL OR expires > ?) ORDER BY key",
             (self.namespace, start, self.now()),
         )
-        for (key,) in rows:
-            yield key
+        for key, text in rows:
+            yield key, json.loads(text)
 
     def close(self) -> None:
         """Close the file."""
@@ -197,18 +197,18 @@ def _delete(table: Table, args: JsonObject) -> Json:
 
 
 def _list(table: Table, args: JsonObject) -> Json:
-    """Gives `{"keys", "cursor"}`; the cursor continues the listing and is null at its end."""
+    """Gives `{"items": [{"key", "value"}], "cursor"}`; the cursor continues the listing and is null at its end."""
     prefix, cursor, limit = args.get("prefix") or "", args.get("cursor"), args.get("limit") or 100
     start = prefix if cursor is None else max(prefix, cursor)
-    keys: list[str] = []
-    for key in table.keys_after(start, inclusive=cursor is None):
+    items: list[JsonObject] = []
+    for key, value in table.entries(start, inclusive=start != cursor):
         # Keys come in order, so the first one without the prefix ends them.
         if not key.startswith(prefix):
             break
-        if len(keys) == limit:
-            return {"keys": keys, "cursor": keys[-1]}
-        keys.append(key)
-    return {"keys": keys, "cursor": None}
+        if len(items) == limit:
+            return {"items": items, "cursor": items[-1]["key"]}
+        items.append({"key": key, "value": value})
+    return {"items": items, "cursor": None}
 
 
 def _incr(table: Table, args: JsonObject) -> Json:
@@ -254,12 +254,12 @@ def _key(args: JsonObject) -> str:
 
 
 def _expiry(table: Table, ttl: Json) -> float | None:
-    """When something kept now for `ttl` (a duration, or seconds) ends."""
+    """When something kept now for the duration `ttl` ends."""
     if ttl is None:
         return None
-    seconds = duration_seconds(ttl) if isinstance(ttl, str) else ttl
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
-        raise ToolError(f"`ttl` must be a duration such as 5m, or seconds above 0, got {json.dumps(ttl)}")
+    seconds = duration_seconds(ttl) if isinstance(ttl, str) else None
+    if seconds is None or seconds <= 0:
+        raise ToolError(f"`ttl` must be a duration over 0 such as 30s or 5m, got {json.dumps(ttl)}")
     return table.now() + seconds
 
 

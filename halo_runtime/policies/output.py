@@ -1,0 +1,85 @@
+"""Rules about the shape of a reply: its length, a pattern it must hold, JSON (spec 6, decision 26)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from halo_runtime.errors import ConfigError
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall, PolicyRule
+from halo_runtime.replies import parse_reply
+
+MATCH_SECONDS: Final = 0.5
+"""How long a pattern may search one reply before the reply is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRule:
+    """A rule that looks at replies only. `complaint` says what is wrong with a text, or None."""
+
+    complaint: Callable[[str], str | None]
+    points: frozenset[Point] = frozenset({"output"})
+
+    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:  # noqa: ARG002
+        """Block a reply with a complaint; texts at other points pass."""
+        reason = self.complaint(text) if point in self.points else None
+        return ALLOW if reason is None else Decision("block", reason)
+
+
+def max_length(args: JsonObject) -> PolicyRule:
+    """`MaxLength(n)`: at most n characters (code points)."""
+    limit = _count("MaxLength", args["n"])
+
+    def complaint(text: str) -> str | None:
+        return f"the reply has {len(text)} characters, at most {limit} are allowed" if len(text) > limit else None
+
+    return OutputRule(complaint)
+
+
+def min_length(args: JsonObject) -> PolicyRule:
+    """`MinLength(n)`: at least n characters (code points)."""
+    limit = _count("MinLength", args["n"])
+
+    def complaint(text: str) -> str | None:
+        return f"the reply has {len(text)} characters, at least {limit} are needed" if len(text) < limit else None
+
+    return OutputRule(complaint)
+
+
+def match(args: JsonObject) -> PolicyRule:
+    """`Match("regex")`: the pattern is found somewhere in the reply. A search that takes too long refuses it."""
+    import regex  # only programs with this rule pay for it
+
+    pattern: Json = args["pattern"]
+    try:
+        compiled = regex.compile(pattern)
+    except (regex.error, TypeError, RecursionError) as error:
+        raise ConfigError(f"Match: {pattern!r} is not a regular expression ({error}); correct the policy") from None
+
+    def complaint(text: str) -> str | None:
+        try:
+            found = compiled.search(text, timeout=MATCH_SECONDS)
+        except TimeoutError:
+            return f"the pattern {pattern} could not be searched for in time"
+        return None if found else f"the reply does not match the pattern {pattern}"
+
+    return OutputRule(complaint)
+
+
+def require_json(args: JsonObject) -> PolicyRule:  # noqa: ARG001
+    """`RequireJSON`: the reply is one JSON object or array; prose or a fence around it is tolerated."""
+    return OutputRule(_no_json)
+
+
+def _no_json(text: str) -> str | None:
+    if isinstance(parse_reply(text, json_asked=True).value, str):
+        return "the reply must be one JSON object or array"
+    return None
+
+
+def _count(rule: str, limit: Json) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ConfigError(f"{rule} takes a whole number of characters, got {limit!r}; correct the policy")
+    return limit
