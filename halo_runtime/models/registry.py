@@ -20,18 +20,19 @@ class Service:
     """A model service: its key here, the name people know, and what is sent where.
 
     `factory` is `module:function` of a ProviderFactory, None for a service that this version does not have;
-    `key_variable` the environment variable of its key.
+    `key_variable` the environment variable of its key; `models` the only names it has, None for any.
     """
 
     key: str
     title: str
     factory: str | None = None
     key_variable: str | None = None
+    models: frozenset[str] | None = None
 
 
 _SERVICES: Final = (
     Service("openai", "OpenAI", "halo_runtime.models.openai:open_service", "OPENAI_API_KEY"),
-    Service("local", "the embedded model", "halo_runtime.models.local:open_service"),
+    Service("local", "the embedded model", "halo_runtime.models.local:open_service", models=frozenset({"smollm2"})),
     Service("scripted", "the scripted model"),
     Service("anthropic", "Anthropic", key_variable="ANTHROPIC_API_KEY"),
     Service("google", "Google Gemini", key_variable="GEMINI_API_KEY"),
@@ -75,7 +76,9 @@ class ModelRegistry:
 
     def provider(self, model: str) -> ModelProvider:
         """The provider that answers for `model`; ConfigError where this version has none."""
-        key, _ = self.resolve(model)
+        key, name = self.resolve(model)
+        if key in self._services and key not in self._factories:
+            _check_name(self._services[key], name, model)
         if key not in self._open:
             self._open[key] = self._factory(key, model)(self._env)
         return self._open[key]
@@ -116,8 +119,18 @@ def _bare_service(model: str) -> str | None:
     return next((key for pattern, key in _BARE if pattern.match(model)), None)
 
 
+def _check_name(service: Service, name: str, model: str) -> None:
+    if service.models is not None and name not in service.models:
+        available = ", ".join(f"{service.key}/{each}" for each in sorted(service.models))
+        raise ConfigError(
+            f"{model}: in process this version runs only {available};"
+            f" a server on this machine (Ollama, llama.cpp, vLLM) answers as openai/{name} with"
+            " OPENAI_BASE_URL set to its address, such as http://localhost:11434/v1"
+        )
+
+
 def _unavailable(service: Service, model: str) -> str:
     if service.key == "scripted":
         return f"{model} answers from a replies file; name one with --replies FILE"
-    key = f" (nor is {service.key_variable} read)" if service.key_variable else ""
+    key = f", with or without {service.key_variable}" if service.key_variable else ""
     return f"{model}: {service.title} is not available in this version{key}; {WITHOUT_A_KEY}"

@@ -1,0 +1,220 @@
+"""The chat-completions wire format: a request as OpenAI-compatible servers read it, and their answer as a ModelReply.
+
+Pure functions, shared by every service and the embedded model that speak this format.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Final, TypeAlias
+
+from halo_runtime.errors import ModelError
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
+from halo_runtime.models.base import Message, ModelReply, ModelRequest, Stop, ToolCall, Usage
+
+ToolNames: TypeAlias = Mapping[str, str]
+"""Function name in Halo → its name on the wire."""
+
+Refuse: TypeAlias = Callable[..., ModelError]
+"""Makes the error for an answer that cannot be used: `(problem, *, retryable=False)`."""
+
+MAX_NAME: Final = 64
+_ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
+"""Reasons to stop that mean more than an end; servers are free to invent others."""
+
+
+def tool_names(request: ModelRequest) -> dict[str, str]:
+    """Distinct names that every service accepts (ASCII letters, digits, `_`, `-`; 64 at most) for a request's tools."""
+    earlier = (call.name for message in request.messages for call in message.tool_calls)
+    names: dict[str, str] = {}
+    for name in (*(tool.name for tool in request.tools), *earlier):
+        if name not in names:
+            names[name] = _distinct(_ILLEGAL_IN_NAMES.sub("_", name)[:MAX_NAME], names.values())
+    return names
+
+
+def _distinct(name: str, taken: Iterable[str]) -> str:
+    used, candidate, number = set(taken), name, 1
+    while candidate in used:
+        number += 1
+        suffix = f"_{number}"
+        candidate = name[: MAX_NAME - len(suffix)] + suffix
+    return candidate
+
+
+def request_body(request: ModelRequest, model: str, names: ToolNames) -> JsonObject:
+    """Messages, tools and response format of a request; the settings that families differ in are not in it."""
+    body: JsonObject = {"model": model, "messages": [_message(message, names) for message in request.messages]}
+    if request.tools:
+        body["tools"] = [
+            _function(names[tool.name], valid_text(tool.description), tool.parameters) for tool in request.tools
+        ]
+    if request.json_schema is not None:
+        body["response_format"] = _response_format(request.json_schema)
+    return body
+
+
+def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
+    """The reply in a `chat.completion`; raises what `refuse` makes where there is none that could be used."""
+    choice = _first(document.get("choices"))
+    message = None if choice is None else choice.get("message")
+    if choice is None or not is_object(message):
+        raise refuse("answered without any choice")
+    calls = _tool_calls(message.get("tool_calls"), names)
+    text = _text(message.get("content"))
+    refusal = message.get("refusal")
+    finish = choice.get("finish_reason")
+    _check_complete(text, calls, finish, refuse)
+    if isinstance(refusal, str) and refusal and not calls:
+        return _reply(document, valid_text(refusal), (), "refusal")
+    if text is None and not calls and finish != "content_filter":
+        raise refuse(f"answered with an empty message (finish_reason {json.dumps(finish)})", retryable=True)
+    return _reply(document, text or "", calls, "tool" if calls else _STOPS.get(finish, "end"))
+
+
+def valid_text(text: str) -> str:
+    """The text with halves of surrogate pairs replaced: models that are cut off send them, UTF-8 has none."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def _message(message: Message, names: ToolNames) -> JsonObject:
+    wire: JsonObject = {"role": message.role, "content": valid_text(message.content)}
+    if message.tool_calls:
+        wire["content"] = wire["content"] or None
+        wire["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": names[call.name], "arguments": valid_text(call.arguments) or "{}"},
+            }
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _function(name: str, description: str, parameters: JsonObject) -> JsonObject:
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _response_format(schema: JsonObject) -> JsonObject:
+    name = _ILLEGAL_IN_NAMES.sub("_", str(schema.get("title") or "output"))[:MAX_NAME]
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": name, "strict": _can_be_strict(schema), "schema": schema},
+    }
+
+
+def _can_be_strict(schema: JsonObject) -> bool:
+    """Whether a schema keeps the rules of strict mode: an object at the root, and every object closed and complete."""
+    return schema.get("type") == "object" and all(map(_is_closed, _objects(schema)))
+
+
+def _is_closed(schema: JsonObject) -> bool:
+    properties: JsonObject = schema.get("properties", {})
+    return schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(properties)
+
+
+def _objects(schema: Json) -> Iterable[JsonObject]:
+    """All schemas of objects in a schema."""
+    if is_object(schema):
+        if schema.get("type") == "object":
+            yield schema
+        children: Iterable[Json] = schema.values()
+    else:
+        children = schema if is_list(schema) else ()
+    for child in children:
+        yield from _objects(child)
+
+
+def _first(choices: Json) -> JsonObject | None:
+    if is_list(choices) and choices and is_object(choices[0]):
+        return choices[0]
+    return None
+
+
+def _text(content: Json) -> str | None:
+    """The text of a message: a string, or the text parts of a list of parts; None for none at all."""
+    if is_list(content):
+        parts = [part["text"] for part in content if is_object(part) and isinstance(part.get("text"), str)]
+        content = "".join(parts) if parts else None
+    return valid_text(content) if isinstance(content, str) else None
+
+
+def _tool_calls(calls: Json, names: ToolNames) -> tuple[ToolCall, ...]:
+    """The calls of a message, with the names that Halo knows and ids that are distinct whatever the server sent."""
+    originals = {wire: name for name, wire in names.items()}
+    found: dict[str, ToolCall] = {}
+    for call in calls if is_list(calls) else ():
+        function = call.get("function") if is_object(call) else None
+        name = function.get("name") if is_object(function) else None
+        if not is_object(function) or not isinstance(name, str):
+            continue
+        id_ = call.get("id")
+        if not isinstance(id_, str) or not id_ or id_ in found:
+            id_ = _distinct("call", found)
+        found[id_] = ToolCall(id_, originals.get(name, name), _arguments(function))
+    return tuple(found.values())
+
+
+def _arguments(function: JsonObject) -> str:
+    """The raw text of a call's arguments; no text means no arguments, and some servers send an object."""
+    arguments = function.get("arguments")
+    if is_object(arguments):
+        return valid_text(json.dumps(arguments, ensure_ascii=False))
+    return valid_text(arguments) if isinstance(arguments, str) and arguments.strip() else "{}"
+
+
+def _check_complete(text: str | None, calls: tuple[ToolCall, ...], finish: Json, refuse: Refuse) -> None:
+    """Refuse what the token limit cut short of any use: a tool would run with half its arguments."""
+    if finish == "length" and not text and not calls:
+        raise refuse("spent all its tokens before its answer began; raise max_tokens")
+    if finish == "length" and not all(_is_json(call.arguments) for call in calls):
+        raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: Stop) -> ModelReply:
+    usage: Json = document.get("usage")
+    model: Json = document.get("model")
+    return ModelReply(
+        text=text,
+        tool_calls=calls,
+        stop=stop,
+        usage=_usage(usage) if is_object(usage) else Usage(),
+        model_used=model if isinstance(model, str) else None,
+        cost=_cost(usage.get("cost")) if is_object(usage) else None,
+    )
+
+
+def _usage(usage: JsonObject) -> Usage:
+    prompt: Json = usage.get("prompt_tokens_details")
+    completion: Json = usage.get("completion_tokens_details")
+    return Usage(
+        input=_count(usage.get("prompt_tokens")),
+        output=_count(usage.get("completion_tokens")),
+        cached=_count(prompt.get("cached_tokens")) if is_object(prompt) else None,
+        reasoning=_count(completion.get("reasoning_tokens")) if is_object(completion) else None,
+    )
+
+
+def _count(value: Json) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+def _cost(value: Json) -> Decimal | None:
+    """What the service itself says a request cost, in USD; a few services do."""
+    return Decimal(str(value)) if type(value) in (int, float) and 0 <= value < 1e9 else None
