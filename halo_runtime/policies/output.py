@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall, PolicyRule
 from halo_runtime.replies import parse_reply
 
+if TYPE_CHECKING:
+    import regex
+
 MATCH_SECONDS: Final = 0.5
 """How long a pattern may search one reply before the reply is refused."""
+
+MAX_PATTERN_LENGTH: Final = 2_000
+MAX_REPETITIONS: Final = 100_000
+"""Counted repetitions are written out when a pattern is compiled: `(a{3000}){3000}` would take gigabytes."""
+
+_COUNT = re.compile(r"(\)?)\{\s*(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +61,8 @@ def min_length(args: JsonObject) -> PolicyRule:
 
 def match(args: JsonObject) -> PolicyRule:
     """`Match("regex")`: the pattern is found somewhere in the reply. A search that takes too long refuses it."""
-    import regex  # only programs with this rule pay for it
-
     pattern: Json = args["pattern"]
-    try:
-        compiled = regex.compile(pattern)
-    except (regex.error, TypeError, RecursionError) as error:
-        raise ConfigError(f"Match: {pattern!r} is not a regular expression ({error}); correct the policy") from None
+    compiled = _compiled(pattern)
 
     def complaint(text: str) -> str | None:
         try:
@@ -66,6 +72,27 @@ def match(args: JsonObject) -> PolicyRule:
         return None if found else f"the reply does not match the pattern {pattern}"
 
     return OutputRule(complaint)
+
+
+def _compiled(pattern: Json) -> regex.Pattern[str]:
+    import regex  # only programs with this rule pay for it
+
+    try:
+        if _is_too_large(pattern):
+            raise ConfigError(
+                f"Match: the pattern is too large ({pattern[:40]}…); make it shorter, with fewer repetitions"
+            )
+        return regex.compile(pattern)
+    except (regex.error, TypeError, RecursionError) as error:
+        raise ConfigError(f"Match: {pattern!r} is not a regular expression ({error}); correct the policy") from None
+
+
+def _is_too_large(pattern: str) -> bool:
+    if len(pattern) > MAX_PATTERN_LENGTH:
+        return True
+    counts = [(bool(group), int(count)) for group, count in _COUNT.findall(pattern)]
+    nested = math.prod(count for is_group, count in counts if is_group)
+    return nested * max(1, sum(count for is_group, count in counts if not is_group)) > MAX_REPETITIONS
 
 
 def require_json(args: JsonObject) -> PolicyRule:  # noqa: ARG001

@@ -57,6 +57,17 @@ def test_a_pattern_that_is_none_stops_the_run_before_it_starts(pattern: object) 
         rule_factory("Match")({"pattern": pattern})
 
 
+@pytest.mark.parametrize("pattern", ["(a{3000}){3000}", "a{99999999}", "(?x)(a{ 900 }){ 900 }", "a" * 2001])
+def test_a_pattern_that_would_take_gigabytes_stops_the_run_before_it_starts(pattern: str) -> None:
+    with pytest.raises(ConfigError, match="the pattern is too large"):
+        rule_factory("Match")({"pattern": pattern})
+
+
+def test_everyday_repetitions_are_not_too_large() -> None:
+    uuid = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    assert decide("Match", "id 123e4567-e89b-12d3-a456-426614174000", pattern=uuid).action == "allow"
+
+
 @pytest.mark.parametrize("text", ['{"ok": true}', "[]", '```json\n{"ok": true}\n```', 'Sure: {"ok": true}. Done.'])
 def test_require_json_accepts_one_object_or_list(text: str) -> None:
     assert decide("RequireJSON", text).action == "allow"
