@@ -26,16 +26,18 @@ PLUGINS = "halo.commands"
 class LazyGroup(click.Group):
     """Finds commands by name: those beside this module, then those of the entry point group."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return [*BUILT_IN, *sorted(_plugins())]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name in BUILT_IN:
             return getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name)
         entry = _plugins().get(cmd_name)
         return None if entry is None else _loaded(entry)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise UsageError(f"no such command: {name}", hint=self._meant(ctx, name))

@@ -1,0 +1,154 @@
+"""Questions of a run to the person at the terminal.
+
+What is shown and what an answer means are pure functions; `Terminal` puts one question at a time on stderr and reads
+stdin without a thread, so that a stopped run never waits for a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TextIO
+
+from halo_lang.excerpt import visible
+from halo_runtime.cli.answers import AnswersAhead, typed_value
+from halo_runtime.cli.narration import elapsed
+from halo_runtime.cli.output import emit, is_terminal, paint
+from halo_runtime.cli.progress import Progress
+from halo_runtime.json_types import Json, JsonObject, Missing
+from halo_runtime.results import Interrupt
+from halo_runtime.runtime import PAUSE, Pause
+from halo_runtime.values import text_of
+
+LATER = "later"
+"""What a person types to leave a question open; the text itself is answered as `"later"`."""
+
+MAX_ATTACHMENT_LINES = 60
+"""Lines of an attached text that are shown."""
+
+Now = Callable[[], datetime]
+
+
+def question_text(interrupt: Interrupt, now: datetime, bold: Callable[[str], str] = str) -> str:
+    """Everything a person needs to answer: message, attachments, choices, time left, what may be typed."""
+    message = visible(interrupt.message, keep="\t\n")
+    if interrupt.kind == "listen":
+        message = f"waiting for {visible(interrupt.event or 'an event')}: its payload"
+    lines = ["", bold(f"? {message}"), *_about(interrupt, now)]
+    for attachment in interrupt.attachments:
+        lines += _attachment(attachment)
+    if interrupt.choices:
+        lines.append(f"  the program checks for: {', '.join(visible(text_of(choice)) for choice in interrupt.choices)}")
+    lines.append(f"  type an answer (text or JSON), or {LATER} to leave the question open")
+    return "\n".join(lines)
+
+
+def open_question(interrupt: Interrupt) -> str:
+    """One line for the list of what a paused run waits for, and the option that answers it."""
+    what = f"waits for {interrupt.event}" if interrupt.kind == "listen" else f"asks: {interrupt.message}"
+    name = interrupt.binding or interrupt.event
+    how = f"--answer {name}=<value>" if name else "give its yield a name with `as`, then use --answer"
+    return f"  {visible(interrupt.stage)} {visible(what)}\n    {visible(how)}"
+
+
+class Terminal:
+    """Asks at the terminal, one question at a time."""
+
+    def __init__(self, progress: Progress, screen: TextIO, keyboard: int, now: Now = lambda: datetime.now(UTC)) -> None:
+        self._progress = progress
+        self._screen = screen
+        self._keyboard = keyboard
+        self._now = now
+        self._one_at_a_time = asyncio.Lock()
+        self._unread = b""
+
+    async def ask(self, interrupt: Interrupt) -> Json | Pause:
+        """The person's answer; PAUSE for `later` and at the end of input."""
+        async with self._one_at_a_time:
+            with self._progress.hidden():
+                emit(self._screen, question_text(interrupt, self._now(), self._bold) + "\n")
+                try:
+                    return await self._answer(interrupt)
+                except asyncio.CancelledError:
+                    emit(self._screen, "\n")
+                    raise
+
+    async def _answer(self, interrupt: Interrupt) -> Json | Pause:
+        while True:
+            emit(self._screen, "> ")
+            line = await self._line()
+            if line is None:
+                emit(self._screen, "\n")
+                return PAUSE
+            text = line.strip()
+            if text == LATER:
+                return PAUSE
+            if text:
+                return typed_value(text, interrupt.choices)
+            emit(self._screen, f'an empty text is typed as "", {LATER} leaves the question open\n')
+
+    async def _line(self) -> str | None:
+        """The next typed line; None at the end of input."""
+        while b"\n" not in self._unread:
+            data = await self._keys()
+            if not data:
+                rest, self._unread = self._unread, b""
+                return rest.decode(errors="replace") if rest else None
+            self._unread += data
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode(errors="replace")
+
+    async def _keys(self) -> bytes:
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._keyboard, lambda: ready.done() or ready.set_result(None))
+        try:
+            await ready
+        finally:
+            loop.remove_reader(self._keyboard)
+        return os.read(self._keyboard, 65536)
+
+    def _bold(self, text: str) -> str:
+        return paint("strong", text, self._screen)
+
+
+class Answering:
+    """The run's interrupt handler: answers given ahead, then the terminal where there is one, else a pause."""
+
+    def __init__(self, ahead: AnswersAhead, terminal: Terminal | None) -> None:
+        self._ahead = ahead
+        self._terminal = terminal
+
+    async def __call__(self, interrupt: Interrupt) -> Json | Pause:
+        """Answer one question."""
+        answer = self._ahead.take(interrupt)
+        if not isinstance(answer, Missing):
+            return answer
+        return PAUSE if self._terminal is None else await self._terminal.ask(interrupt)
+
+
+def terminal_for(progress: Progress) -> Terminal | None:
+    """The person's terminal, where questions can be seen and answered."""
+    if not is_terminal(sys.stdin) or not is_terminal(sys.stderr):
+        return None
+    return Terminal(progress, sys.stderr, sys.stdin.fileno())
+
+
+def _about(interrupt: Interrupt, now: datetime) -> list[str]:
+    parts = [] if interrupt.channel is None else [f"channel {visible(interrupt.channel)}"]
+    if interrupt.expires_at is not None:
+        left = (datetime.fromisoformat(interrupt.expires_at) - now).total_seconds()
+        parts.append(f"expires in {elapsed(max(0.0, left))}")
+    return [f"  {', '.join(parts)}"] if parts else []
+
+
+def _attachment(attachment: JsonObject) -> list[str]:
+    name = visible(str(attachment.get("name") or "attachment"))
+    if attachment.get("kind") == "file":
+        return [f"  file: {visible(str(attachment.get('path')))}"]
+    lines = visible(text_of(attachment.get("text")), keep="\t\n").splitlines()
+    more = [f"  | ({len(lines) - MAX_ATTACHMENT_LINES} more lines)"] if len(lines) > MAX_ATTACHMENT_LINES else []
+    return [f"  {name}:", *(f"  | {line}" for line in lines[:MAX_ATTACHMENT_LINES]), *more]

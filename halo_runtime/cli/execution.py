@@ -1,0 +1,101 @@
+"""What `halo run` does once its arguments are read: load, prepare, perform, report."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import halo_lang
+from halo_lang import Program
+from halo_lang.catalog.signature import duration_seconds
+from halo_lang.nodes import Pipeline
+from halo_runtime.cli import reporting
+from halo_runtime.cli.answers import AnswersAhead
+from halo_runtime.cli.asking import Answering, terminal_for
+from halo_runtime.cli.env_file import environment
+from halo_runtime.cli.inputs import choose_pipeline, collect
+from halo_runtime.cli.performing import Job, StoppedError, perform
+from halo_runtime.cli.progress import choose_progress
+from halo_runtime.cli.sources import MAX_BYTES, read_source, read_text
+from halo_runtime.cli.usage import UsageError
+from halo_runtime.errors import HaloError, ProgramError
+from halo_runtime.models.scripted import ScriptedModel
+
+if TYPE_CHECKING:
+    from halo_runtime.cli.run import RunOptions
+
+
+def execute(options: RunOptions) -> int:
+    """Run and report; the exit code."""
+    try:
+        program = load(options.file)
+    except ProgramError as error:
+        return reporting.report_errors(error, as_json=options.as_json)
+    try:
+        return _execute(options, program)
+    except HaloError as error:
+        return reporting.report_refusal(error, program.source, as_json=options.as_json)
+
+
+def load(path: str) -> Program:
+    """The checked program of a file. UsageError where it cannot be read, ProgramError where it has errors."""
+    source, undecodable = read_source(path)
+    if undecodable is not None:
+        raise ProgramError([undecodable], source)
+    analysis = halo_lang.check(halo_lang.parse(source))
+    if not analysis.ok:
+        raise ProgramError(analysis.diagnostics, source)
+    return analysis.program
+
+
+def _execute(options: RunOptions, program: Program) -> int:
+    pipeline = choose_pipeline(program, options.pipeline)
+    ahead = AnswersAhead(options.answers, program)
+    progress = choose_progress(events=options.events, quiet=options.quiet)
+    # With events as JSON lines on stderr there is no room for a question.
+    terminal = None if options.no_input or options.events else terminal_for(progress)
+    try:
+        job = _job(options, program, pipeline)
+        result = asyncio.run(perform(job, progress, Answering(ahead, terminal)))
+    except InputError as error:
+        error.hint = error.hint or usage_line(program, pipeline)
+        raise
+    except StoppedError:
+        return reporting.report_stopped(progress, as_json=options.as_json)
+    return reporting.report(result, program.source, progress, ahead.unused, options)
+
+
+def _job(options: RunOptions, program: Program, pipeline: Pipeline) -> Job:
+    arguments = None if options.input_json is None else _json_text(options.input_json)
+    return Job(
+        program,
+        pipeline.name.text,
+        collect(program, pipeline, options.inputs, arguments, read_text),
+        environment(options.env_file, os.environ),
+        model=options.model,
+        replies=None if options.replies is None else ScriptedModel(options.replies),
+        timeout=_seconds(options.timeout),
+    )
+
+
+def _json_text(path: str) -> str:
+    if path != "-":
+        return read_text(path)
+    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"--input-json: more than {MAX_BYTES // 2**20} MB on stdin")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise UsageError(f"--input-json: no UTF-8 text on stdin (byte {failure.start})") from None
+
+
+def _seconds(duration: str | None) -> float | None:
+    if duration is None:
+        return None
+    seconds = duration_seconds(duration)
+    if not seconds or seconds < 0:
+        raise UsageError(f"--timeout {duration}: no duration", hint="write 500ms, 30s, 5m, 1h or 1d")
+    return seconds

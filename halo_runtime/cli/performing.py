@@ -1,0 +1,80 @@
+"""One run from the command line: a job goes in, its result comes out; signals, questions and progress in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from halo_lang import Program
+from halo_runtime.cli.output import say
+from halo_runtime.cli.progress import TICK_SECONDS, Progress
+from halo_runtime.cli.stopping import stoppable
+from halo_runtime.json_types import JsonObject
+from halo_runtime.models.base import ModelProvider
+from halo_runtime.results import RunResult
+from halo_runtime.runtime import InterruptHandler, Runtime
+
+CATCH_UP_SECONDS = 600.0
+"""How long the end of a run waits for a slow reader of its narration, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is to be run. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
+
+    program: Program
+    pipeline: str
+    inputs: JsonObject
+    env: Mapping[str, str]
+    model: str | None = None
+    replies: ModelProvider | None = None
+    timeout: float | None = None
+
+
+class StoppedError(Exception):
+    """The run was stopped from outside and left no result."""
+
+
+async def perform(job: Job, progress: Progress, answer: InterruptHandler) -> RunResult:
+    """Run the job; questions go to `answer`.
+
+    Raises StoppedError when it was stopped, and HaloError for what never started.
+    """
+    runtime = Runtime(env=job.env, model=job.model, replies=job.replies)
+    runtime.on_interrupt(answer)
+    runtime.on_listen(answer)
+    runtime.subscribe(progress)
+    work = asyncio.ensure_future(runtime.run(job.program, job.pipeline, job.inputs, timeout=job.timeout))
+    async with _ticking(progress):
+        with stoppable(work, lambda: _announce(progress)) as stop:
+            try:
+                result = await work
+            except asyncio.CancelledError:
+                if not stop.asked:
+                    raise
+                raise StoppedError from None
+        await asyncio.to_thread(progress.caught_up.wait, CATCH_UP_SECONDS)
+    return result
+
+
+@asynccontextmanager
+async def _ticking(progress: Progress) -> AsyncGenerator[None]:
+    ticker = asyncio.create_task(_tick(progress))
+    try:
+        yield
+    finally:
+        ticker.cancel()
+        progress.close()
+
+
+async def _tick(progress: Progress) -> None:
+    while True:
+        await asyncio.sleep(TICK_SECONDS)
+        progress.tick()
+
+
+def _announce(progress: Progress) -> None:
+    progress.close()
+    say("stopping; Ctrl-C again ends at once")

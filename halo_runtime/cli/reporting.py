@@ -1,0 +1,76 @@
+"""What is said when a run has ended, or has not started: output, error blocks, open questions, exit codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from halo_lang.diagnostics import Severity, render
+from halo_lang.source import Source
+from halo_runtime.cli.asking import open_question
+from halo_runtime.cli.check import Report, document, summary
+from halo_runtime.cli.exit_codes import ExitCode, of_status
+from halo_runtime.cli.output import error_block, say, tell_json, tell_output
+from halo_runtime.cli.progress import Progress
+from halo_runtime.errors import HaloError, ProgramError
+from halo_runtime.results import RunResult, error_to_json
+
+if TYPE_CHECKING:
+    from halo_runtime.cli.run import RunOptions
+
+
+def report_errors(error: ProgramError, *, as_json: bool) -> int:
+    """A program with errors: as `halo check` says it."""
+    reports = [Report(error.source, error.diagnostics)]
+    if as_json:
+        tell_json(document(reports))
+    else:
+        errors = [render(d, error.source) for d in error.diagnostics if d.severity is Severity.ERROR]
+        say("\n\n".join([*errors, summary(reports)]))
+    return ExitCode.REFUSED
+
+
+def report_refusal(error: HaloError, source: Source, *, as_json: bool) -> int:
+    """What never started, and why."""
+    if as_json:
+        tell_json({"error": error_to_json(error)})
+    else:
+        say(error_block(error, source))
+    return ExitCode.REFUSED
+
+
+def report_stopped(progress: Progress, *, as_json: bool) -> int:
+    """A run that was stopped from outside before it had a result."""
+    if as_json:
+        tell_json({"error": {"type": "Interrupted", "message": "stopped from outside"}})
+    say(progress.summary("interrupted"))
+    return ExitCode.INTERRUPTED
+
+
+def report(result: RunResult, source: Source, progress: Progress, unused: list[str], options: RunOptions) -> int:
+    """A run's result: the output alone on stdout, what else there is to say on stderr."""
+    if options.as_json:
+        tell_json(result.to_json())
+    elif result.status in ("completed", "halted"):
+        tell_output(result.output)
+    if not options.events:
+        for block in _blocks(result, source, progress, unused, quiet=options.quiet):
+            say(block)
+    return of_status(result.status)
+
+
+def _blocks(result: RunResult, source: Source, progress: Progress, unused: list[str], *, quiet: bool) -> list[str]:
+    blocks: list[str] = []
+    if result.error is not None:
+        blocks.append(error_block(result.error, source))
+    if result.status == "paused":
+        blocks.append(_open_questions(result))
+    blocks += [f"note: nothing asked for the answer {name}" for name in unused if not quiet]
+    if not quiet:
+        blocks.append(progress.summary(result.status))
+    return blocks
+
+
+def _open_questions(result: RunResult) -> str:
+    lines = ["paused at:", *(open_question(interrupt) for interrupt in result.interrupts)]
+    lines.append("  this version keeps no journal on disk: run again with the answers, or on a terminal to be asked")
+    return "\n".join(lines)
