@@ -7,14 +7,16 @@ no new item starts and those that run finish first; a paused item frees its plac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias, TypeVar
 
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.effects import Halted, Paused
 from halo_runtime.engine.strand import Strand
 from halo_runtime.results import Interrupt
 
+Result = TypeVar("Result")
 Job: TypeAlias = Callable[[int, Strand], Awaitable[Outcome]]
 """Does item `index`, writing down what happens in a strand of its own."""
 
@@ -38,6 +40,22 @@ async def run_parallel(job: Job, count: int, concurrency: int, parent: Strand) -
     return batch.outcomes
 
 
+async def all_of(jobs: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results of all jobs, run side by side, in their order; the first failure cancels the others."""
+    async with _first_failure_only(), asyncio.TaskGroup() as group:
+        tasks = [group.create_task(job) for job in jobs]
+    return [task.result() for task in tasks]
+
+
+@asynccontextmanager
+async def _first_failure_only() -> AsyncIterator[None]:
+    """Raise the first of a group's errors alone: it is the cause, the others came of it."""
+    try:
+        yield
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
 class _Batch:
     """Items in progress. Memory grows with results, not with what is still to come."""
 
@@ -51,13 +69,9 @@ class _Batch:
         self.pauses: dict[int, tuple[Interrupt, ...]] = {}
 
     async def run(self, concurrency: int) -> None:
-        try:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, self._count)):
-                    group.create_task(self._work())
-        except BaseExceptionGroup as failures:
-            # The group holds errors in the order in which they came; the first one is the cause.
-            raise failures.exceptions[0] from None
+        async with _first_failure_only(), asyncio.TaskGroup() as group:
+            for _ in range(min(concurrency, self._count)):
+                group.create_task(self._work())
 
     async def _work(self) -> None:
         for index in self._indexes:
