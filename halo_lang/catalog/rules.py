@@ -52,7 +52,7 @@ RULES: tuple[RuleSpec, ...] = (
                 optional("model", "string", "The judge model.", named_only=True),
                 optional("threshold", "number", "From which score on.", minimum=0, maximum=1, named_only=True),
             ),
-            rest=optional("kinds", "name", "What to stop, or a regular expression as text.", choices=_THREATS),
+            rest=optional("kinds", "pattern", "What to stop, or a regular expression as text.", choices=_THREATS),
             any_of=("kinds", "Topic"),
         ),
         _TEXTS,

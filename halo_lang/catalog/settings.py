@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from halo_lang.catalog.signature import Parameter, Signature, optional
+from halo_lang.catalog.signature import Parameter, Signature, Type, optional
+
+
+def _setting(name: str, type: Type, doc: str, **limits: object) -> Parameter:  # noqa: A002
+    return optional(name, type, doc, named_only=True, **limits)
+
 
 _MODEL_SETTINGS: tuple[Parameter, ...] = (
-    optional("temperature", "number", "How freely the model chooses.", minimum=0, maximum=2, aliases=("temp",)),
-    optional("max_tokens", "integer", "The longest reply, in tokens.", minimum=1),
-    optional("top_p", "number", "The share of likely words considered.", minimum=0, maximum=1),
-    optional("system", "string", "The system prompt.", aliases=("role",)),
-    optional("tools", "tools", "The tools whose calls the agent chooses itself: a list, auto or none."),
-    optional("max_steps", "integer", "How many requests one call may make.", default=8, minimum=1),
-    optional("tool_result_chars", "integer", "Where long tool results are cut.", default=20_000, minimum=1),
+    _setting("temperature", "number", "How freely the model chooses.", minimum=0, maximum=2, aliases=("temp",)),
+    _setting("max_tokens", "integer", "The longest reply, in tokens.", minimum=1),
+    _setting("top_p", "number", "The share of likely words considered.", minimum=0, maximum=1),
+    _setting("system", "string", "The system prompt.", aliases=("role",)),
+    _setting("tools", "tools", "The tools whose calls the agent chooses itself: a list, auto or none."),
+    _setting("max_steps", "integer", "How many requests one call may make.", default=8, minimum=1),
+    _setting("tool_result_chars", "integer", "Where long tool results are cut.", default=20_000, minimum=1),
 )
 
-AGENT_SETTINGS = Signature(tuple(_MODEL_SETTINGS))
+AGENT_SETTINGS = Signature(_MODEL_SETTINGS)
 """The entries after the model in an agent's brackets."""
 
 CALL_SETTINGS = Signature(
-    (*_MODEL_SETTINGS, optional("tool", "tool", "The equipped tool that runs before the prompt.")), open_named=True
+    (*_MODEL_SETTINGS, _setting("tool", "tool", "The equipped tool that runs before the prompt.")),
+    rest=optional("inputs"),
+    open_named=True,
 )
 """The named arguments of an agent call that are settings (spec 12.3); all others are parameters of the prompt."""
 

@@ -13,11 +13,11 @@ from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 Type: TypeAlias = Literal[
     "any", "string", "number", "integer", "boolean", "duration", "list", "object",
-    "name", "tool", "tools", "method", "schema", "rule", "target",
+    "name", "pattern", "tool", "tools", "method", "schema", "rule", "target",
 ]  # fmt: skip
-"""What a parameter takes. The second line is about names: `name` a bare word of `choices`, `tool` and `tools`
-declared tools, `method` a tool or `Tool.method`, `schema` a declared schema, `rule` a policy rule, `target` an agent
-or a model."""
+"""What a parameter takes. The second line is about names: `name` a bare word of `choices`, `pattern` one of those or
+a regular expression as text, `tool` and `tools` declared tools, `method` a tool or `Tool.method`, `schema` a declared
+schema, `rule` a policy rule, `target` an agent or a model."""
 
 Constant: TypeAlias = str | int | float | bool | None
 Value = TypeVar("Value")
@@ -60,7 +60,7 @@ class Parameter:
 
     def out_of_range(self, value: object) -> str | None:
         """The same for limits and choices alone, for a value of the right type (a duration in seconds or as text)."""
-        if self.choices and isinstance(value, str) and self.type != "duration":
+        if self.choices and isinstance(value, str) and self.type != "pattern":
             return None if value in self.choices else f"takes {self.expected()}"
         number = duration_seconds(value) if isinstance(value, str) and self.type == "duration" else value
         if isinstance(number, bool) or not isinstance(number, int | float):
@@ -75,8 +75,11 @@ class Parameter:
     def expected(self) -> str:
         """What it takes, in words: `a whole number from 1 to 20`, `one of "fail", "keep", "drop"`."""
         if self.choices:
-            words = self.choices if self.type == "name" else tuple(f'"{choice}"' for choice in self.choices)
-            return f"one of {', '.join(words)}"
+            words = (
+                self.choices if self.type in ("name", "pattern") else tuple(f'"{choice}"' for choice in self.choices)
+            )
+            text = f"one of {', '.join(words)}"
+            return f"{text}, or a regular expression" if self.type == "pattern" else text
         text = TYPE_WORDS[self.type]
         if self.type == "list" and self.items != "any":
             text = f"a list of {ITEM_WORDS.get(self.items, 'values')}"
@@ -136,7 +139,7 @@ class Bound(Generic[Value]):
         filled: dict[str, object] = {p.name: p.default for p in self.signature.parameters if p.default is not None}
         filled.update(self.arguments)
         filled.update(self.extra)
-        if self.signature.rest is not None and (self.rest or not filled):
+        if self.signature.rest is not None and self.rest:
             filled[self.signature.rest.name] = list(self.rest)
         return filled
 
@@ -312,6 +315,7 @@ TYPE_WORDS: dict[Type, str] = {
     "list": "a list",
     "object": "an object",
     "name": "a name",
+    "pattern": "a name or a regular expression",
     "tool": "the name of a tool or store",
     "tools": "a list of tools, auto or none",
     "method": "a tool or Tool.method",
@@ -335,6 +339,7 @@ _SCHEMAS: dict[Type, dict[str, object]] = {
     "list": {"type": "array"},
     "object": {"type": "object"},
     "name": _TEXT,
+    "pattern": _TEXT,
     "tool": _TEXT,
     "tools": {"type": "array", "items": _TEXT},
     "method": _TEXT,

@@ -37,7 +37,7 @@ _WRITING = (
     _request("patch", "write", False, "Send a PATCH request."),
     _request("delete", "destructive", True, "Send a DELETE request."),
 )
-_OPEN = Signature(rest=optional("values"), open_named=True)
+_OPEN = Signature(open_named=True)
 
 REST = ProviderSpec(
     "REST",
