@@ -49,7 +49,7 @@ class SchemaType:
 
     name: str
     json_schema: JsonObject | None
-    _check: _Checker
+    _check: _Checker = field(repr=False)
 
     def check(self, value: Json) -> Json:
         """The value, with what Strings in it were parsed to in their places.
