@@ -1,7 +1,6 @@
 """What every model service over HTTP shares: one POST of JSON with bounds on time and size, and its failures as errors.
 
-Rules: shared retry table (408, 409, 425, 429 and 5xx may be tried again, `x-should-retry` wins), all forms of
-`Retry-After`, no redirects (the key would travel along), no key over plain HTTP but to this machine.
+Redirects are not followed, for the key would travel along; `x-should-retry` wins over the table in retry.py.
 """
 
 from __future__ import annotations
@@ -9,18 +8,16 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
-import math
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.models.retry import is_retryable, retry_after
 from halo_runtime.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -31,8 +28,6 @@ TOTAL_SECONDS: Final = 600.0
 MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
 MAX_DETAIL: Final = 500
 """Characters of a service's own message that go into ours."""
-
-_RETRYABLE: Final = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +62,6 @@ class Answer:
     content: bytes
 
 
-def is_retryable(status: int) -> bool:
-    """Whether a request that ended with this HTTP status may be tried again."""
-    return status in _RETRYABLE or status >= 500
-
-
 def is_loopback(url: SplitResult) -> bool:
     """Whether a URL leads to this machine."""
     host = url.hostname or ""
@@ -79,34 +69,6 @@ def is_loopback(url: SplitResult) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
-
-
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that the service asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
-
-    None where it asks for nothing or for nonsense; a date that has passed means 0. `now` in seconds since 1970.
-    """
-    milliseconds = _positive(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    value = headers.get("retry-after")
-    seconds = _positive(value)
-    return seconds if seconds is not None else _until(value, time.time() if now is None else now)
-
-
-def _positive(text: str | None) -> float | None:
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None
-
-
-def _until(date: str | None, now: float) -> float | None:
-    try:
-        return max(0.0, parsedate_to_datetime(date or "").timestamp() - now)
-    except (ValueError, OverflowError):
-        return None
 
 
 class JsonService:

@@ -173,6 +173,7 @@ def _load() -> Any:
     parameters.cpuparams.n_threads = min(4, os.cpu_count() or 1)
     parameters.use_jinja = True
     parameters.verbosity = -1  # llama.cpp would write its log over the terminal
+    parameters.warmup = False  # it only shifts time from the first request to the loading
     parameters.cache_ram_mib = 0  # else old prompts are kept, up to 8 GB of them
     # The library cannot be kept from listening on a port of this machine; the key keeps everybody else out.
     parameters.api_keys = [secrets.token_urlsafe(32)]

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta, ToolCall
-from halo_runtime.models.http import is_retryable
+from halo_runtime.models.retry import is_retryable
 from halo_runtime.models.script import NO_USAGE, ReplyList, Script, ScriptedReply
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
