@@ -1,0 +1,123 @@
+"""Cutting a source text at its declarations, so that each can be parsed on its own.
+
+A cut is made in front of a declaration's header or of its first directive: anywhere outside brackets, and inside
+brackets where the header is the first thing on its line, so that a bracket left open takes only its own
+declaration along. Strings and comments are stepped over; a string that is not closed ends with its line, a
+triple-quoted one in front of the next header, a comment with the text.
+
+What comes behind a cut never depends on what stands in front of it. Incremental parsing rests on that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING
+
+_KEYWORD = rf"(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)"
+_HEADER = (
+    rf"(?:policy|tool|store)(?!\w){GAP}{NAME}{GAP}:"
+    rf"|schema(?!\w){GAP}{NAME}{GAP}(\{{)"
+    rf"|agent(?!\w){GAP}{NAME}{GAP}(\[){GAP}(?:{MODEL})?"
+    rf"|pipeline(?!\w){GAP}{NAME}{GAP}(\()"
+)
+# A declaration up to its colon or bracket; an agent's and a shadow's with the model, which may hold `//`.
+_DECLARATION = re.compile(_HEADER)
+_DIRECTIVE = re.compile(rf"@(?:{GAP}shadow{GAP}(\(){GAP}(?:{MODEL})?)?")
+# Where scanning goes on when brackets or a string have made what lies between unreadable.
+_RESUME = re.compile(rf"^[^\S\n]*+(?=(?:{_HEADER})|@{NAME})", re.MULTILINE)
+# Behind these a word that could begin a declaration is a misused keyword in a pipeline.
+_IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
+
+_TOKEN = re.compile(
+    rf"""
+      (?P<skip>{STRING}|{COMMENT})
+    | (?P<open>[(\[{{]++)
+    | (?P<close>[)\]}}]++)
+    | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
+    | (?<![\w.])(?P<word>{_KEYWORD})
+    | (?P<at>@)
+    | (?P<triple>"{{3}})
+    | ["'][^\n]*+
+    | (?P<comment>/\*)
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+class Piece(NamedTuple):
+    """The text of one unit, and whether its brackets go too deep to parse it."""
+
+    start: int
+    end: int
+    too_deep: bool
+
+
+class _Opening(NamedTuple):
+    """What begins a unit, or goes on with the unit that its directives began."""
+
+    start: int
+    end: int
+    depth: int
+    directive: bool
+
+
+def cut(text: str, start: int = 0) -> Iterator[Piece]:
+    """The units of `text` from `start` on, where a unit must begin; joined they are the text."""
+    depth, too_deep, directives, position = 0, False, False, start
+    while match := _TOKEN.search(text, position):
+        position = match.end()
+        match match.lastgroup:
+            case "skip" | None:
+                continue
+            case "open":
+                depth += position - match.start()
+            case "close":
+                depth = max(0, depth - (position - match.start()))
+            case "comment":
+                break
+            case "triple":
+                depth, position = 0, _resume(text, position)
+            case _:
+                if opening := _opening(text, match, depth):
+                    if opening.start > start and not directives:
+                        yield Piece(start, opening.start, too_deep)
+                        start, too_deep = opening.start, False
+                    depth, position, directives = opening.depth, opening.end, opening.directive
+        if depth > MAX_NESTING:
+            depth, too_deep, position = 0, True, _resume(text, position)
+    if start < len(text):
+        yield Piece(start, len(text), too_deep)
+
+
+def is_misspelt(word: str) -> str | None:
+    """The declaration keyword that `word` was probably meant to be."""
+    from difflib import get_close_matches  # only a text with mistakes needs it
+
+    return next(iter(get_close_matches(word.lower(), DECLARATION_KEYWORDS, 1, 0.7)), None)
+
+
+def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
+    """The declaration or directive that begins at the match, if one does there at this depth."""
+    kind = match.lastgroup or ""
+    at, outside, first = match.start(kind), depth == 0, kind in ("first", "mark")
+    if not (outside or first):
+        return None
+    if kind in ("mark", "at"):
+        found = _DIRECTIVE.match(text, at)
+        return _Opening(at, found.end(), found.lastindex is not None, True) if found else None
+    if kind == "unknown":
+        word = match[kind]
+        misspelt = word not in KEYWORDS and (at == match.start() or is_misspelt(word))
+        return _Opening(at, match.end(), 0, False) if misspelt else None
+    if found := _DECLARATION.match(text, at):
+        return _Opening(at, found.end(), found.lastindex is not None, False)
+    incomplete = first and outside and not _IN_PIPELINE.match(text, match.end())
+    return _Opening(at, match.end(), 0, False) if incomplete else None
+
+
+def _resume(text: str, position: int) -> int:
+    found = _RESUME.search(text, position)
+    return found.start() if found else len(text)
