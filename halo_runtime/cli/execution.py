@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import halo_lang
@@ -15,12 +14,12 @@ from halo_runtime.cli import reporting
 from halo_runtime.cli.answers import AnswersAhead
 from halo_runtime.cli.asking import Answering, terminal_for
 from halo_runtime.cli.env_file import environment
-from halo_runtime.cli.inputs import choose_pipeline, collect
+from halo_runtime.cli.inputs import choose_pipeline, collect, usage_line
 from halo_runtime.cli.performing import Job, StoppedError, perform
 from halo_runtime.cli.progress import choose_progress
-from halo_runtime.cli.sources import MAX_BYTES, read_source, read_text
+from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
-from halo_runtime.errors import HaloError, ProgramError
+from halo_runtime.errors import HaloError, InputError, ProgramError
 from halo_runtime.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def _execute(options: RunOptions, program: Program) -> int:
 
 
 def _job(options: RunOptions, program: Program, pipeline: Pipeline) -> Job:
-    arguments = None if options.input_json is None else _json_text(options.input_json)
+    arguments = None if options.input_json is None else read_text_or_stdin(options.input_json)
     return Job(
         program,
         pipeline.name.text,
@@ -78,18 +77,6 @@ def _job(options: RunOptions, program: Program, pipeline: Pipeline) -> Job:
         replies=None if options.replies is None else ScriptedModel(options.replies),
         timeout=_seconds(options.timeout),
     )
-
-
-def _json_text(path: str) -> str:
-    if path != "-":
-        return read_text(path)
-    data = b"" if sys.stdin is None else sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"--input-json: more than {MAX_BYTES // 2**20} MB on stdin")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as failure:
-        raise UsageError(f"--input-json: no UTF-8 text on stdin (byte {failure.start})") from None
 
 
 def _seconds(duration: str | None) -> float | None:

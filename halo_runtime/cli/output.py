@@ -38,6 +38,18 @@ def emit(stream: TextIO | None, text: str) -> None:
         _discard_from_now_on(stream)
 
 
+def emit_bytes(stream: TextIO | None, data: bytes) -> None:
+    """Write bytes past the stream's encoding, else as `emit` does."""
+    if stream is None:
+        return
+    try:
+        stream.flush()
+        stream.buffer.write(data)
+        stream.buffer.flush()
+    except BrokenPipeError:
+        _discard_from_now_on(stream)
+
+
 def say(text: str) -> None:
     """A line or block for people, on stderr."""
     emit(sys.stderr, text + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -34,18 +35,22 @@ def read_bytes(path: str) -> bytes:
         raise _refusal(path, failure) from None
     except ValueError:
         raise UsageError(f"{path}: no file can have a NUL character in its name") from None
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"{path}: larger than {MAX_BYTES // 2**20} MB")
-    return data
+    return _bounded(data, path)
+
+
+def read_stdin() -> bytes:
+    """All of stdin; nothing where it is closed. UsageError where it is too much."""
+    return b"" if sys.stdin is None else _bounded(sys.stdin.buffer.read(MAX_BYTES + 1), "stdin")
 
 
 def read_text(path: str) -> str:
     """A UTF-8 text file, exactly. UsageError where it cannot be read or is no text."""
-    data = read_bytes(path)
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as failure:
-        raise UsageError(f"{path}: no UTF-8 text (byte {failure.start})", hint="save the file as UTF-8") from None
+    return _text(read_bytes(path), path)
+
+
+def read_text_or_stdin(path: str) -> str:
+    """As `read_text`; `-` stands for stdin."""
+    return _text(read_stdin(), "stdin") if path == "-" else read_text(path)
 
 
 def read_source(path: str) -> tuple[Source, Diagnostic | None]:
@@ -78,6 +83,19 @@ def program_files(paths: Iterable[str]) -> list[str]:
     for path in paths:
         found.update(dict.fromkeys(_expanded(path)))
     return list(found)
+
+
+def _bounded(data: bytes, path: str) -> bytes:
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"{path}: larger than {MAX_BYTES // 2**20} MB")
+    return data
+
+
+def _text(data: bytes, path: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as failure:
+        raise UsageError(f"{path}: no UTF-8 text (byte {failure.start})", hint="save it as UTF-8") from None
 
 
 def _expanded(path: str) -> list[str]:

@@ -1,0 +1,3 @@
+"""`halo explain`: what a diagnostic's code means."""
+
+from __future__ import annotations
