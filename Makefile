@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
-PIP := -m pip install --quiet --disable-pip-version-check
+PIP := -m pip install -qq --disable-pip-version-check
 
 .PHONY: demo test check bench docs clean
 
@@ -20,7 +20,7 @@ check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
-	$(BIN)/python -m pytest -q -m "not local and not terminal"
+	$(BIN)/python -m pytest -q -m "not local and not terminal and not conformance"
 
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/stage_overhead.py
