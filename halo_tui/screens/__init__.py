@@ -1,0 +1,1 @@
+"""The workbench and the forms that open over it."""

@@ -1,0 +1,66 @@
+"""`halo edit`: the workbench. Textual is imported only when it opens."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from halo_runtime.cli.output import is_terminal
+from halo_runtime.cli.usage import UsageError
+from halo_runtime.json_types import Json
+
+
+@click.command()
+@click.argument("file", required=False)
+@click.option("--replies", metavar="F", help="Answer for every agent from this replies file.")
+@click.option("--model", metavar="ID", help="Use this model instead of every agent's own.")
+@click.option("-i", "pairs", multiple=True, metavar="NAME=VALUE", help="Fill in an argument; may be repeated.")
+def edit(file: str | None, replies: str | None, model: str | None, pairs: tuple[str, ...]) -> int:
+    """Write, run and look into a program in the terminal.
+
+    Without FILE: choose one of the current folder. F5 runs with --replies or --model, else with FILE.replies.json or
+    replies.json beside the program, else on the embedded model, else on the agents' own models.
+    """
+    inputs = dict(_pair(pair) for pair in pairs)
+    return run_workbench(Path(file) if file else Path(), replies=replies, model=model, inputs=inputs)
+
+
+def run_workbench(
+    path: str | Path,
+    *,
+    replies: str | Path | None = None,
+    model: str | None = None,
+    inputs: Mapping[str, Json] | None = None,
+) -> int:
+    """Open a program (or choose one of a folder) and return the exit code when the person leaves.
+
+    `inputs` fill the form in; texts stand as they would be typed. Raises UsageError where there is no terminal or the
+    file cannot be opened.
+    """
+    if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
+        raise UsageError("the workbench needs a terminal", hint="halo run FILE works without one")
+    from halo_tui.app import WorkbenchApp
+    from halo_tui.models.document import Document, DocumentError
+    from halo_tui.models.inputs import as_typed
+    from halo_tui.models.options import Options
+
+    place = Path(path)
+    texts = {name: as_typed(value) for name, value in (inputs or {}).items()}
+    options = Options(Path(replies) if replies is not None else None, model, texts)
+    try:
+        document = place if str(place) == "." else Document.open(place)
+    except DocumentError as error:
+        raise UsageError(str(error)) from None
+    app = WorkbenchApp(document, options)
+    app.run()
+    return app.return_code or 0
+
+
+def _pair(pair: str) -> tuple[str, str]:
+    name, equals, text = pair.partition("=")
+    if not name or not equals:
+        raise UsageError(f"-i {pair}: no value", hint="write -i name=value, or -i name=@file")
+    return name, text

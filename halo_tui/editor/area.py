@@ -1,0 +1,231 @@
+"""The editor widget. It shows text, colours, problems and running stages; it decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String
+from rich.segment import Segment
+from rich.style import Style
+from rich.text import Text
+from textual import events
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import TextArea
+from textual.widgets.text_area import DocumentNavigator, Location, TextAreaTheme
+
+from halo_lang.highlight import (
+    BINDING,
+    CALLEE,
+    DECLARED,
+    DIRECTIVE,
+    LABEL,
+    MODEL,
+    FUNCTION,
+    PLACEHOLDER,
+    STAGE,
+)
+from halo_tui.editor.buffer import Buffer, Wrapping
+from halo_tui.editor.colours import Colours, TokenType
+from halo_tui.editor.signs import with_signs
+from halo_tui.models.marks import GutterMark, Underline
+
+TOKEN_CLASSES: Final[dict[TokenType, str]] = {
+    Comment: "comment",
+    Error: "invalid",
+    Keyword: "keyword",
+    Keyword.Type: "type",
+    Keyword.Constant: "constant",
+    Name.Builtin: "type",
+    Number: "constant",
+    Operator: "operator",
+    String: "string",
+    STAGE: "stage",
+    MODEL: "model",
+    DIRECTIVE: "stage",
+    PLACEHOLDER: "placeholder",
+    DECLARED: "declared",
+    FUNCTION: "function",
+    CALLEE: "callee",
+    BINDING: "label",
+    LABEL: "label",
+}
+"""Token types and the component class that colours them; a type without one takes its parent's."""
+
+IDLE_LINES: Final = 200
+"""Lines lexed in one idle slice: about a millisecond of work."""
+
+
+class _Theme(TextAreaTheme):
+    """Takes all colours from CSS. The stock cursor line also sets a foreground, which would wipe the syntax colours."""
+
+    def apply_css(self, text_area: TextArea) -> None:
+        super().apply_css(text_area)
+        if self.cursor_line_style is not None:
+            self.cursor_line_style = Style(bgcolor=self.cursor_line_style.bgcolor)
+
+
+class Editor(TextArea):
+    """A Halo program being written."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        *(f"code--{name}" for name in TOKEN_CLASSES.values()),
+        *(f"mark--{name}" for name in ("error", "warning", "info", "running")),
+    }
+
+    @dataclass
+    class TextEdited(Message):
+        """The text is another one now."""
+
+        editor: Editor
+
+        @property
+        def control(self) -> Editor:
+            return self.editor
+
+    @dataclass
+    class CursorMoved(Message):
+        """The cursor stands elsewhere: row and column from 0."""
+
+        editor: Editor
+        place: Location
+
+        @property
+        def control(self) -> Editor:
+            return self.editor
+
+    def __init__(self, text: str) -> None:
+        self._underlines: Mapping[int, tuple[Underline, ...]] = {}
+        self._gutter: Mapping[int, GutterMark] = {}
+        self._token_styles: dict[TokenType, Style] = {}
+        super().__init__(
+            text, id="editor", soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True
+        )
+        self.register_theme(_Theme("halo"))
+        self.theme = "halo"
+        self.indent_width = 2
+        self.cursor_blink = False
+
+    def on_mount(self) -> None:
+        self._idle = self.set_interval(0.02, self._colour_more, name="colours")
+
+    # --- what others tell it ---------------------------------------------------------------------------------
+
+    def show_underlines(self, underlines: Mapping[int, tuple[Underline, ...]]) -> None:
+        """Mark parts of lines, by row from 0."""
+        if underlines != self._underlines:
+            self._underlines = underlines
+            self._repaint()
+
+    def show_gutter(self, marks: Mapping[int, GutterMark]) -> None:
+        """Put signs behind line numbers, by row from 0."""
+        if marks != self._gutter:
+            self._gutter = marks
+            self._repaint()
+
+    def go_to(self, place: Location) -> None:
+        """Put the cursor at a row and column from 0, in the middle of the view when it was out of sight."""
+        self.move_cursor(place, center=not self._in_sight(place[0]))
+
+    # --- Textual's hooks -------------------------------------------------------------------------------------
+
+    def get_line(self, line_index: int) -> Text:
+        """One line with its colours and marks, control characters as visible signs."""
+        text = Text(with_signs(self.document.get_line(line_index)), end="", no_wrap=True)
+        for start, end, kind in self._colours.spans(line_index):
+            style = self._token_style(kind)
+            if style is not None:
+                text.stylize(style, start, end)
+        for mark in self._underlines.get(line_index, ()):
+            style = self.get_component_rich_style(f"mark--{mark.look}", partial=True)
+            text.stylize(style + Style(underline=True), mark.start, mark.end)
+        return text
+
+    def notify_style_update(self) -> None:
+        self._token_styles.clear()
+        super().notify_style_update()
+
+    def _set_document(self, text: str, language: str | None) -> None:  # noqa: ARG002 - Textual's hook
+        # As the stock method does for plain text, with our document and wrapping.
+        self._highlight_query = None
+        self.document = buffer = Buffer(text)
+        self.wrapped_document = Wrapping(buffer, tab_width=self.indent_width)
+        self.navigator = DocumentNavigator(self.wrapped_document)
+        self._colours = Colours(buffer.lines)
+        buffer.on_splice = self._colours.spliced
+        self._build_highlight_map()
+        self.move_cursor((0, 0))
+        self._rewrap_and_refresh_virtual_size()
+
+    def _build_highlight_map(self) -> None:
+        # Called after every edit; the stock method would lex the whole document here.
+        self._line_cache.clear()
+
+    def _render_line(self, y: int) -> Strip:
+        strip = super()._render_line(y)
+        mark = self._mark_at(y)
+        if mark is None or not strip:
+            return strip
+        number, *rest = strip
+        style = self.get_component_rich_style(f"mark--{mark.look}", partial=True)
+        sign = Segment(f"{mark.glyph} ", (number.style or Style()) + style)
+        return Strip([Segment(number.text[:-2], number.style), sign, *rest], strip.cell_length)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        # Terminals send pasted line ends as carriage returns.
+        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
+        await super()._on_paste(events.Paste(text))
+        event.prevent_default()
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        if not self._colours.complete:
+            self._idle.resume()
+        self.post_message(self.TextEdited(self))
+
+    def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
+        event.stop()
+        self.post_message(self.CursorMoved(self, event.selection.end))
+
+    # --- its own ---------------------------------------------------------------------------------------------
+
+    def _token_style(self, kind: TokenType) -> Style | None:
+        style = self._token_styles.get(kind)
+        if style is None:
+            name = _class_of(kind)
+            style = Style.null() if name is None else self.get_component_rich_style(f"code--{name}", partial=True)
+            self._token_styles[kind] = style
+        return style or None
+
+    def _mark_at(self, y: int) -> GutterMark | None:
+        row, section = self._row_at(y)
+        return self._gutter.get(row) if section == 0 else None
+
+    def _row_at(self, y: int) -> tuple[int, int]:
+        lines = self.wrapped_document._offset_to_line_info  # pyright: ignore[reportPrivateUsage]
+        at = y + self.scroll_offset.y
+        return lines[at] if at < len(lines) else (-1, -1)
+
+    def _in_sight(self, row: int) -> bool:
+        return Region(0, self.scroll_offset.y, 1, max(1, self.size.height)).contains(0, row)
+
+    def _colour_more(self) -> None:
+        """Lex what is out of sight in small slices, so that a jump to the end finds its colours there."""
+        self._colours.advance(IDLE_LINES)
+        if self._colours.complete:
+            self._idle.pause()
+            self._repaint()
+
+    def _repaint(self) -> None:
+        self._line_cache.clear()
+        self.refresh()
+
+
+def _class_of(kind: TokenType) -> str | None:
+    known: TokenType | None = kind
+    while known is not None and known not in TOKEN_CLASSES:
+        known = known.parent
+    return None if known is None else TOKEN_CLASSES[known]

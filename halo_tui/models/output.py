@@ -1,0 +1,82 @@
+"""What the output pane says: what a run printed, what streams, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from halo_runtime.json_types import Json, JsonObject
+from halo_tui.models.lines import Run, pretty, visible
+from halo_tui.models.run import STATES, RunView
+
+MAX_SHOWN: Final = 50_000
+"""Characters of one text that are shown; more would make the terminal slow, and nobody reads it there."""
+
+MAX_WARNINGS: Final = 20
+"""Warnings listed; the count says how many there are."""
+
+
+def output_text(run: RunView) -> Iterator[Run]:
+    """The pane's text as runs; sections are separated by an empty line."""
+    if run.status == "idle":
+        yield "The output of a run appears here.", "dim"
+        return
+    glyph, role = STATES[run.status]
+    yield f"{glyph} {run.status}", role
+    yield f"  {run.pipeline} {run.on}\n", "dim"
+    yield from _printed(run)
+    yield from _live(run)
+    yield from _result(run)
+    yield from _warnings(run)
+
+
+def error_block(error: JsonObject) -> Iterator[Run]:
+    """An error as it is shown everywhere: what kind, where, what happened."""
+    yield f"\n{visible(str(error.get('type', 'Error')))}", "error"
+    line = error.get("line")
+    if line is not None:
+        yield f"  {visible(str(error.get('stage') or ''))} at line {line}, column {error.get('column')}", "dim"
+    yield f"\n{shown(str(error.get('message', '')))}\n", "text"
+
+
+def shown(value: Json) -> str:
+    """A value for reading, its head only when it is very long."""
+    text = pretty(value)
+    if len(text) <= MAX_SHOWN:
+        return text
+    return f"{text[:MAX_SHOWN]}\n… {len(text) - MAX_SHOWN:,} more characters"
+
+
+def _printed(run: RunView) -> Iterator[Run]:
+    if run.printed:
+        yield "\n", "text"
+    for text in run.printed:
+        yield "› ", "dim"
+        yield f"{shown(text)}\n", "text"
+
+
+def _live(run: RunView) -> Iterator[Run]:
+    for text in run.live.values():
+        if text:
+            yield "\n▍ ", "busy"
+            yield f"{visible(text)}\n", "text"
+
+
+def _result(run: RunView) -> Iterator[Run]:
+    if run.error is not None:
+        yield from error_block(run.error)
+    elif run.status in ("completed", "halted"):
+        yield f"\n{shown(run.output)}\n", "text"
+    elif run.open_questions:
+        yield "\nF4", "accent"
+        yield " opens the question.\n", "dim"
+
+
+def _warnings(run: RunView) -> Iterator[Run]:
+    if run.warnings:
+        yield "\n", "text"
+    for warning in run.warnings[:MAX_WARNINGS]:
+        yield "▲ ", "warning"
+        yield f"{visible(warning)}\n", "text"
+    if len(run.warnings) > MAX_WARNINGS:
+        yield f"… {len(run.warnings) - MAX_WARNINGS} more warnings\n", "dim"

@@ -1,0 +1,74 @@
+"""The form in which a person answers a run: choices as buttons, or text, or JSON, or later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Checkbox, Input, Static
+
+from halo_runtime.json_types import Json
+from halo_tui.models.questions import AnswerError, Question, parse_answer
+from halo_tui.screens.dialogs import Dialog, button, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the form gives: a value, or that the question stays open for later."""
+
+    value: Json = None
+    later: bool = False
+
+
+class Ask(Dialog[Answer]):
+    """One question. Esc closes the form and lets the run wait; `Later` pauses the run."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self.question = question
+        self._choices = question.choices
+
+    def compose(self) -> ComposeResult:
+        question = self.question
+        with Vertical(classes="dialog", id="ask"):
+            yield plain(question.title, classes="dialog-title")
+            with VerticalScroll(classes="dialog-scroll", can_focus=False):
+                yield plain(question.message, classes="dialog-text", id="message")
+                for name, text in question.attachments:
+                    yield plain(name, classes="field-name")
+                    yield plain(text, classes="attachment")
+            if self._choices:
+                with HorizontalGroup(classes="dialog-choices"):
+                    for number, choice in enumerate(self._choices):
+                        yield button(choice.label, f"choice-{number}", "default" if number else "primary")
+            yield Input(placeholder="another answer" if self._choices else "your answer", id="answer", compact=True)
+            yield plain("", classes="field-error", id="refusal")
+            with Horizontal(classes="dialog-buttons"):
+                yield button("Send", "send", "default" if self._choices else "primary")
+                yield button("Answer later", "later")
+                yield Checkbox(Content("JSON"), question.wants_json, id="json", compact=True)
+
+    @on(Button.Pressed, "#send")
+    @on(Input.Submitted)
+    def send(self) -> None:
+        text = self.query_one("#answer", Input).value
+        as_json = self.query_one("#json", Checkbox).value
+        try:
+            self.dismiss(Answer(parse_answer(text, as_json=as_json)))
+        except AnswerError as error:
+            refusal = self.query_one("#refusal", Static)
+            refusal.update(Content(str(error)))
+            refusal.display = True
+
+    @on(Button.Pressed, "#later")
+    def later(self) -> None:
+        self.dismiss(Answer(later=True))
+
+    @on(Button.Pressed)
+    def choose(self, event: Button.Pressed) -> None:
+        kind, _, number = (event.button.id or "").partition("-")
+        if kind == "choice":
+            self.dismiss(Answer(self._choices[int(number)].value))

@@ -1,0 +1,131 @@
+"""How a person starts, stops and answers a run: the order in which the forms come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from halo_lang import Program
+from halo_lang.nodes import Pipeline
+from halo_runtime.json_types import JsonObject
+from halo_tui.models.inputs import Remembered, fields_of
+from halo_tui.models.launch import choose_launch
+from halo_tui.models.options import Options
+from halo_tui.models.problems import Findings
+from halo_tui.models.questions import Question
+from halo_tui.screens.dialogs import Arguments, Choose
+from halo_tui.screens.question import Answer, Ask
+
+if TYPE_CHECKING:
+    from halo_tui.screens.workbench import Workbench
+
+
+class Running:
+    """The run of a workbench's program."""
+
+    def __init__(self, workbench: Workbench, options: Options) -> None:
+        self._workbench = workbench
+        self._options = options
+        self._remembered = Remembered(dict(options.inputs))
+        self._last_pipeline: str | None = None
+        self._asking: Ask | None = None
+        self._set_aside: set[str] = set()
+
+    async def start(self) -> None:
+        """Ask for what is missing, then run."""
+        workbench = self._workbench
+        if workbench.session.view.active:
+            workbench.tell("A run is going on; Shift+F5 stops it")
+            return
+        findings = await workbench.check()
+        if self._refused(findings):
+            return
+        pipeline = await self._pipeline(findings.program)
+        inputs = await self._inputs(findings.program, pipeline) if pipeline else None
+        if pipeline is not None and inputs is not None:
+            self._begin(findings.program, pipeline, inputs)
+
+    def stop(self) -> None:
+        """Cancel the run and wait for nothing."""
+        if self._workbench.session.view.active:
+            self._workbench.workers.cancel_group(self._workbench, "run")
+        else:
+            self._workbench.tell("No run is going on")
+
+    def offer_question(self) -> None:
+        """Open the form for a question that has not been set aside; close it when the question is gone."""
+        questions = self._workbench.session.questions
+        if self._asking is not None:
+            if all(question.interrupt.id != self._asking.question.interrupt.id for question in questions):
+                self._asking.dismiss(None)
+            return
+        fresh = (question for question in questions if question.interrupt.id not in self._set_aside)
+        question = next(fresh, None)
+        if question is not None:
+            self._ask(question)
+
+    def open_question(self) -> None:
+        """Open the form for the oldest question."""
+        questions = self._workbench.session.questions
+        if not questions:
+            self._workbench.tell("The run asks nothing")
+        elif self._asking is None:
+            self._ask(questions[0])
+
+    def _refused(self, findings: Findings) -> bool:
+        workbench = self._workbench
+        if findings.analysis.errors:
+            first = next(problem for problem in findings.problems if problem.severity == "error")
+            workbench.tell("The program has errors; the first one is marked", failed=True)
+            workbench.go_to(first)
+            return True
+        if not findings.program.pipelines:
+            workbench.tell("There is no pipeline to run", failed=True)
+            return True
+        return False
+
+    async def _pipeline(self, program: Program) -> Pipeline | None:
+        found = {pipeline.name.text: pipeline for pipeline in program.pipelines}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        names = sorted(found, key=lambda name: name != self._last_pipeline)
+        chosen = await self._workbench.app.push_screen_wait(Choose("Run which pipeline?", names))
+        self._last_pipeline = chosen or self._last_pipeline
+        return found[chosen] if chosen is not None else None
+
+    async def _inputs(self, program: Program, pipeline: Pipeline) -> JsonObject | None:
+        if not fields_of(pipeline):
+            return {}
+        name = pipeline.name.text
+        form = Arguments(program, pipeline, self._remembered.texts(name))
+        answer = await self._workbench.app.push_screen_wait(form)
+        if answer is None:
+            return None
+        values, texts = answer
+        self._remembered.keep(name, texts)
+        return values
+
+    def _begin(self, program: Program, pipeline: Pipeline, inputs: JsonObject) -> None:
+        options, workbench = self._options, self._workbench
+        launch = choose_launch(workbench.document.path, replies=options.replies, model=options.model)
+        self._set_aside.clear()
+        run = workbench.session.run(program, pipeline.name.text, inputs, launch)
+        workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
+        workbench.run_began()
+
+    def _ask(self, question: Question) -> None:
+        self._asking = Ask(question)
+        self._workbench.app.push_screen(self._asking, lambda answer: self._answered(question, answer))
+
+    def _answered(self, question: Question, answer: Answer | None) -> None:
+        self._asking = None
+        session, name = self._workbench.session, question.interrupt.id
+        self._set_aside.add(name)
+        if answer is None:
+            self._workbench.tell("F4 opens the question again")
+        elif answer.later:
+            session.leave_open(name)
+        elif not session.answer(name, answer.value):
+            resumed = session.resume(name, answer.value)
+            self._workbench.run_worker(resumed, name="the run", group="run", exclusive=True, exit_on_error=False)
+            self._workbench.run_began()
+        self.offer_question()

@@ -1,0 +1,303 @@
+"""The workbench: the editor, its problems, the panes of a run, and what the keys do."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widget import Widget
+from textual.widgets import Footer
+from textual.worker import Worker, WorkerState
+
+from halo_lang.source import Position
+from halo_tui import keymap
+from halo_tui.editor.area import Editor
+from halo_tui.models.data import DataTree
+from halo_tui.models.document import Document, DocumentError
+from halo_tui.models.lines import Line, one_line, pretty
+from halo_tui.models.marks import gutter, underlines
+from halo_tui.models.options import Options
+from halo_tui.models.problems import Checker, Findings, Problem, next_problem
+from halo_tui.models.session import Session
+from halo_tui.screens.dialogs import Confirm, Help
+from halo_tui.screens.running import Running
+from halo_tui.widgets.bars import Status, Tabs
+from halo_tui.widgets.output import Output
+from halo_tui.widgets.panes import Data, Problems, Stages
+from halo_tui.widgets.rows import Rows
+
+CHECK_AFTER: Final = 0.12
+"""Seconds without a key before the text is checked."""
+
+SHOW_EVERY: Final = 0.05
+"""Seconds between two repaints of a run, however fast its events come."""
+
+TICK: Final = 0.25
+"""Seconds between two repaints of the elapsed time while a run goes on."""
+
+RUN_PANES: Final = ("stages", "output", "data")
+PANES: Final = ("editor", "problems", *RUN_PANES)
+
+
+class Workbench(Screen[None]):
+    """One program: written on the left, run on the right; under 100 columns one of them at a time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = list(keymap.bindings())
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
+    AUTO_FOCUS = "Editor"
+
+    def __init__(self, document: Document, options: Options) -> None:
+        super().__init__()
+        self.document = document
+        self.findings: Findings | None = None
+        self.session = Session(self._run_changed)
+        self.running = Running(self, options)
+        self._tree = DataTree()
+        self._checker = Checker()
+        self._checking = asyncio.Lock()
+        self._pane_chosen = False
+        self._show_pending = False
+        self._concluded = True
+
+    def compose(self) -> ComposeResult:
+        yield Tabs(("editor", *RUN_PANES), id="tabs-narrow")
+        with Horizontal(id="room"):
+            with Vertical(id="writing"):
+                yield Editor(self.document.text)
+                yield Problems()
+            with Vertical(id="run"):
+                yield Tabs(RUN_PANES, id="tabs-wide")
+                yield Stages()
+                yield Output()
+                yield Data()
+        yield Status()
+        yield Footer(show_command_palette=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
+        self._tick = self.set_interval(TICK, self._show_run, pause=True)
+        self._show_pane("editor", "stages")
+        self._show_run()
+        self._check_soon()
+
+    # --- writing ---------------------------------------------------------------------------------------------
+
+    @property
+    def editor(self) -> Editor:
+        return self.query_one(Editor)
+
+    @on(Editor.TextEdited)
+    def _text_edited(self) -> None:
+        self.document.text = self.editor.text
+        self._check_timer.stop()
+        self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
+        self._show_status()
+
+    @on(Editor.CursorMoved)
+    def _cursor_moved(self) -> None:
+        self._show_status()
+
+    def _check_soon(self) -> None:
+        self.run_worker(self.check(), group="check", exit_on_error=False)
+
+    async def check(self) -> Findings:
+        """The findings of the text as it is now, shown too."""
+        async with self._checking:
+            if self.findings is None or self.findings.source != self.document.source:
+                self.findings = await asyncio.to_thread(self._checker.check, self.document.source)
+                self.query_one(Problems).show_findings(self.findings)
+                self.editor.show_underlines(underlines(self.findings.problems))
+                self._show_marks()
+                self._show_status()
+            return self.findings
+
+    def go_to(self, problem: Problem) -> None:
+        """Put the cursor where a problem is."""
+        self._show_pane("editor", None)
+        self.editor.focus()
+        self.editor.go_to((problem.start.line - 1, problem.start.column - 1))
+
+    @on(Rows.Chosen, "#problems")
+    def _problem_chosen(self, event: Rows.Chosen) -> None:
+        if self.findings is not None and event.index < len(self.findings.problems):
+            self.go_to(self.findings.problems[event.index])
+
+    def action_next_problem(self, backwards: bool = False) -> None:
+        row, column = self.editor.cursor_location
+        problems = self.findings.problems if self.findings else ()
+        problem = next_problem(problems, Position(row + 1, column + 1), backwards=backwards)
+        if problem is None:
+            self.tell("No problems")
+        else:
+            self.go_to(problem)
+
+    def action_previous_problem(self) -> None:
+        self.action_next_problem(backwards=True)
+
+    # --- the file --------------------------------------------------------------------------------------------
+
+    def action_save(self) -> None:
+        self.run_worker(self.save(), group="save", exclusive=True, exit_on_error=False)
+
+    async def save(self) -> bool:
+        """Write the file; False when that failed or a person thought better of it."""
+        if self.document.changed_on_disk:
+            choices = (("overwrite", "Overwrite"), ("cancel", "Cancel"))
+            message = f"{self.document.path.name} was changed by another program since it was opened."
+            if await self.app.push_screen_wait(Confirm("Changed on disk", message, choices)) != "overwrite":
+                return False
+        try:
+            await asyncio.to_thread(self.document.save)
+        except DocumentError as error:
+            self.tell(str(error), failed=True)
+            return False
+        self._show_status()
+        return True
+
+    def action_leave(self) -> None:
+        self.run_worker(self._leave(), group="leave", exclusive=True, exit_on_error=False)
+
+    async def _leave(self) -> None:
+        unsaved, active = self.document.dirty, self.session.view.active
+        if unsaved or active:
+            lost = [f"{self.document.path.name} has changes that are not saved."] if unsaved else []
+            lost += ["A run is going on; it will be stopped."] if active else []
+            choices = [("save", "Save and quit")] if unsaved else []
+            choices += [("quit", "Quit without saving" if unsaved else "Quit"), ("cancel", "Cancel")]
+            choice = await self.app.push_screen_wait(Confirm("Quit?", "\n".join(lost), choices))
+            if choice not in ("save", "quit") or (choice == "save" and not await self.save()):
+                return
+        self.app.exit()
+
+    # --- the run ---------------------------------------------------------------------------------------------
+
+    def action_run(self) -> None:
+        self.run_worker(self.running.start(), group="start", exclusive=True, exit_on_error=False)
+
+    def action_stop(self) -> None:
+        self.running.stop()
+
+    def action_answer(self) -> None:
+        self.running.open_question()
+
+    def action_copy_output(self) -> None:
+        self.app.copy_to_clipboard(pretty(self.session.view.output))
+        self.tell("The output was sent to the terminal's clipboard")
+
+    def run_began(self) -> None:
+        """A run starts: show its stages, unless it is continued in another pane."""
+        self._pane_chosen = self._concluded = False
+        self._show_pane(self._narrow_pane("stages"), "stages")
+        self._tick.resume()
+
+    def _run_changed(self) -> None:
+        # Called in the loop, but outside of any message: `call_later` brings it back into the screen's own.
+        if not self._show_pending:
+            self._show_pending = True
+            self.call_later(self.set_timer, SHOW_EVERY, self._show_run)
+
+    def _show_run(self) -> None:
+        self._show_pending = False
+        if not self.is_mounted:
+            return
+        run = self.session.view
+        self.query_one(Stages).show_run(run)
+        self.query_one(Output).show_run(run)
+        self._tree.show(run)
+        self.query_one(Data).show_tree(self._tree)
+        self._show_marks()
+        self._show_status()
+        self.running.offer_question()
+        if not run.active and not self._concluded:
+            self._conclude()
+
+    def _conclude(self) -> None:
+        self._concluded = True
+        self._tick.pause()
+        if not self._pane_chosen and self.session.view.status != "paused":
+            self._show_pane(self._narrow_pane("output"), "output")
+
+    @on(Rows.Chosen, "#stages")
+    def _stage_chosen(self, event: Rows.Chosen) -> None:
+        line = self.query_one(Stages).items[event.index][1].source_line
+        self._show_pane("editor", None)
+        self.editor.focus()
+        self.editor.go_to((line - 1, 0))
+
+    @on(Rows.Chosen, "#data")
+    def _value_chosen(self, event: Rows.Chosen) -> None:
+        data = self.query_one(Data)
+        self._tree.toggle(data.items[event.index])
+        data.show_tree(self._tree)
+
+    # --- panes -----------------------------------------------------------------------------------------------
+
+    def action_show_pane(self, name: str) -> None:
+        """Show a pane and go there."""
+        self._pane_chosen = True
+        in_run = name in RUN_PANES
+        self._show_pane(name if in_run else "editor", name if in_run else None)
+        self.query_one(f"#{name}", Widget).focus()
+
+    def action_next_pane(self, step: int = 1) -> None:
+        self.action_show_pane(PANES[(self._focused_pane() + step) % len(PANES)])
+
+    def action_previous_pane(self) -> None:
+        self.action_next_pane(-1)
+
+    @on(Tabs.Selected)
+    def _tab_selected(self, event: Tabs.Selected) -> None:
+        self.action_show_pane(event.pane)
+
+    def _focused_pane(self) -> int:
+        return next((at for at, name in enumerate(PANES) if self.query_one(f"#{name}").has_focus), 0)
+
+    def _narrow_pane(self, name: str) -> str:
+        """The pane that a narrow screen shows; a wide one has the editor in sight anyway."""
+        return name if self.has_class("-narrow") else "editor"
+
+    def _show_pane(self, narrow: str, run_pane: str | None) -> None:
+        """`narrow` is what a narrow screen shows; `run_pane` which of the run's panes is in front, None as it was."""
+        self.set_class(narrow == "editor", "-at-editor")
+        self.query_one("#tabs-narrow", Tabs).active = narrow
+        if run_pane is not None:
+            self.query_one("#tabs-wide", Tabs).active = run_pane
+            for name in RUN_PANES:
+                self.query_one(f"#{name}").set_class(name == run_pane, "-active")
+        if self.focused is not None and not self.focused.is_on_screen:
+            self.query_one(f"#{narrow}", Widget).focus()
+
+    # --- the rest --------------------------------------------------------------------------------------------
+
+    def tell(self, message: str, *, failed: bool = False) -> None:
+        """A short note over the screen."""
+        self.notify(one_line(message), severity="error" if failed else "information", markup=False)
+
+    def action_help(self) -> None:
+        self.app.push_screen(Help())
+
+    def action_palette(self) -> None:
+        self.app.action_command_palette()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        if event.state is WorkerState.ERROR:
+            self.tell(f"{event.worker.name} failed: {event.worker.error}", failed=True)
+
+    def _show_marks(self) -> None:
+        problems = self.findings.problems if self.findings else ()
+        self.editor.show_gutter(gutter(problems, self.session.view.running_lines))
+
+    def _show_status(self) -> None:
+        row, column = self.editor.cursor_location
+        edited: Line = ((" ●", "warning"),) if self.document.dirty else ()
+        name = one_line(self.document.path.name, 40)
+        found = self.findings.summary if self.findings else ()
+        status = self.query_one(Status)
+        status.left = ((f" {name}", "title"), *edited, (f"  {row + 1}:{column + 1}  ", "dim"), *found)
+        status.right = self.session.view.summary(time.monotonic())

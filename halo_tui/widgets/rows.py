@@ -1,0 +1,104 @@
+"""A list of rows that draws only those in sight."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from halo_tui.models.lines import Line
+from halo_tui.widgets.roles import ROLE_CLASSES, content
+
+T = TypeVar("T")
+
+
+class Rows(ScrollView, Generic[T], can_focus=True):
+    """Rows of any kind; a subclass says how one looks. Enter or a click chooses one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "Up", show=False),
+        Binding("down", "move(1)", "Down", show=False),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "first", "First", show=False),
+        Binding("end", "last", "Last", show=False),
+        Binding("enter,space", "choose", "Choose", show=False),
+    ]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES, "row--cursor"}
+
+    cursor: reactive[int] = reactive(0)
+
+    @dataclass
+    class Chosen(Message):
+        """A person chose the row at `index`."""
+
+        rows: Rows[object]
+        index: int
+
+        @property
+        def control(self) -> Rows[object]:
+            return self.rows
+
+    def __init__(self, line_of: Callable[[T], Line], *, id: str, classes: str = "") -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id, classes=classes)
+        self._line_of = line_of
+        self.items: Sequence[T] = ()
+        self.empty: Line = ()
+        """What stands there when there is no row."""
+
+    def show(self, items: Sequence[T]) -> None:
+        """Show these rows, the cursor where it was."""
+        self.items = items
+        self.virtual_size = Size(0, max(1, len(items)))
+        self.set_reactive(Rows.cursor, max(0, min(self.cursor, len(items) - 1)))
+        self.refresh(layout=self.styles.is_auto_height)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's hook
+        return max(1, len(self.items))
+
+    def render_line(self, y: int) -> Strip:
+        index = y + self.scroll_offset.y
+        width = self.size.width
+        line = self._line_of(self.items[index]) if index < len(self.items) else self.empty if index == 0 else ()
+        style = self.visual_style
+        if self.has_focus and self.items and index == self.cursor:
+            style = self.get_visual_style("row--cursor")
+        shown = content(self, line).truncate(width, ellipsis=True)
+        strip = Strip(shown.render_segments(style), shown.cell_length)
+        return strip.extend_cell_length(width, style.rich_style)
+
+    def watch_cursor(self) -> None:
+        self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
+
+    def validate_cursor(self, cursor: int) -> int:
+        return max(0, min(cursor, len(self.items) - 1))
+
+    def on_click(self, event: events.Click) -> None:
+        index = event.y + self.scroll_offset.y
+        if index < len(self.items):
+            self.cursor = index
+            self.action_choose()
+
+    def action_move(self, by: int) -> None:
+        self.cursor += by
+
+    def action_page(self, by: int) -> None:
+        self.cursor += by * max(1, self.size.height - 1)
+
+    def action_first(self) -> None:
+        self.cursor = 0
+
+    def action_last(self) -> None:
+        self.cursor = len(self.items) - 1
+
+    def action_choose(self) -> None:
+        if self.items:
+            self.post_message(self.Chosen(self, self.cursor))  # pyright: ignore[reportArgumentType] - T is any row
