@@ -105,8 +105,9 @@ class Usage:
 class ModelReply:
     """What came back. `cost` is the service's own figure in USD where it gives one, or 0 for local models.
 
-    `warnings` tell of settings that the service does not take. `cursor` is the provider's own note of where it
-    stood (the scripted model's place in a list of replies); it is journalled, and handed back by `restore`.
+    `warnings` tell of settings that the service does not take, and of replies that are not whole. `cursor` is the
+    provider's own note of where it stood (the scripted model's place in a list of replies); it is journalled, and
+    handed back by `restore`.
     """
 
     text: str

@@ -28,6 +28,13 @@ _STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "conten
 """Reasons to stop that mean more than an end; servers are free to invent others."""
 
 
+_WARNINGS: Final[dict[Stop, str]] = {
+    "length": "the reply was cut off at its token limit",
+    "content_filter": "the service's content filter cut the reply",
+    "refusal": "the model declined to answer",
+}
+
+
 def tool_names(request: ModelRequest) -> dict[str, str]:
     """Distinct names that every service accepts (ASCII letters, digits, `_`, `-`; 64 at most) for a request's tools."""
     earlier = (call.name for message in request.messages for call in message.tool_calls)
@@ -197,6 +204,7 @@ def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: S
         usage=_usage(usage) if is_object(usage) else Usage(),
         model_used=model if isinstance(model, str) else None,
         cost=_cost(usage.get("cost")) if is_object(usage) else None,
+        warnings=(_WARNINGS[stop],) if stop in _WARNINGS else (),
     )
 
 

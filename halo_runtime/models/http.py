@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
@@ -94,11 +95,9 @@ class JsonService:
         if client is not None:
             await client.aclose()
 
-    def error(self, problem: str, *, retryable: bool = False, detail: str | None = None) -> ModelError:
+    def error(self, problem: str, *, retryable: bool = False) -> ModelError:
         """A ModelError that names the service and its host before `problem`."""
-        return ModelError(
-            f"{self.endpoint.service} ({self.endpoint.host}) {problem}", retryable=retryable, detail=detail
-        )
+        return ModelError(self._named(problem), retryable=retryable)
 
     async def _exchange(self, path: str, content: bytes) -> Answer:
         client = self._client()
@@ -131,25 +130,25 @@ class JsonService:
             raise self._broken(error) from None
 
     def _broken(self, error: Exception) -> ModelError:
-        problem, retryable = next(
-            _TROUBLES[base.__name__] for base in type(error).__mro__ if base.__name__ in _TROUBLES
-        )
+        names = (base.__name__ for base in type(error).__mro__)
+        trouble = next(_TROUBLES[name] for name in names if name in _TROUBLES)
         detail = self._clean(str(error)) or type(error).__name__
-        advice = f"; is {self.endpoint.url_variable} right?" if "{url}" in problem else ""
-        return self.error(f"{problem.replace('{url}', '')}: {detail}{advice}", retryable=retryable, detail=detail)
+        message = self._named(f"{trouble.problem}: {detail}{self._filled(trouble.advice)}")
+        return ModelError(message, retryable=trouble.retryable, detail=detail)
 
     def _refusal(self, answer: Answer) -> ModelError:
         """The error for a status that is no success."""
         detail, codes = _service_message(answer.content)
         detail = self._clean(detail)
         out_of_credit = answer.status == 429 and bool(codes & _NO_CREDIT)
-        advice = _OUT_OF_CREDIT if out_of_credit else _ADVICE.get(answer.status, "")
-        said = f": {detail}" if detail else ""
-        error = self.error(f"answered {answer.status}{said}{self._filled(advice)}", detail=detail or None)
-        error.status = answer.status
-        error.retry_after = retry_after(answer.headers)
-        error.retryable = _may_retry(answer, out_of_credit)
-        return error
+        advice = self._filled(_OUT_OF_CREDIT if out_of_credit else _ADVICE.get(answer.status, ""))
+        return ModelError(
+            self._named(f"answered {answer.status}{f': {detail}' if detail else ''}{advice}"),
+            retryable=_may_retry(answer, out_of_credit),
+            status=answer.status,
+            retry_after=retry_after(answer.headers),
+            detail=detail or None,
+        )
 
     def _document(self, answer: Answer) -> JsonObject:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip()
@@ -163,6 +162,9 @@ class JsonService:
         if not is_object(document):
             raise self.error(f"answered with JSON that is no object{advice}")
         return document
+
+    def _named(self, problem: str) -> str:
+        return f"{self.endpoint.service} ({self.endpoint.host}) {problem}"
 
     def _filled(self, advice: str) -> str:
         return advice.format(key=self.endpoint.key_variable, url=self.endpoint.url_variable)
@@ -194,18 +196,29 @@ _ADVICE: Final = {
 }
 """What to do, by status."""
 
+
+@dataclass(frozen=True, slots=True)
+class _Trouble:
+    """What an exchange that brought no answer died of. `retryable`: another try may help."""
+
+    problem: str
+    retryable: bool = True
+    advice: str = ""
+
+
+_IS_IT_RIGHT: Final = "; is {url} right?"
 _TROUBLES: Final = {
-    "ConnectTimeout": ("cannot be reached in time{url}", True),
-    "ConnectError": ("cannot be reached{url}", True),
-    "ProxyError": ("cannot be reached through the proxy", True),
-    "TimeoutException": ("stopped answering", True),
-    "NetworkError": ("broke the connection", True),
-    "RemoteProtocolError": ("ended the connection before its answer was complete", True),
-    "DecodingError": ("sent an answer that cannot be unpacked", False),
-    "HTTPError": ("cannot be asked{url}", False),
-    "InvalidURL": ("cannot be asked{url}", False),
+    "ConnectTimeout": _Trouble("cannot be reached in time", advice=_IS_IT_RIGHT),
+    "ConnectError": _Trouble("cannot be reached", advice=_IS_IT_RIGHT),
+    "ProxyError": _Trouble("cannot be reached through the proxy"),
+    "TimeoutException": _Trouble("stopped answering"),
+    "NetworkError": _Trouble("broke the connection"),
+    "RemoteProtocolError": _Trouble("ended the connection before its answer was complete"),
+    "DecodingError": _Trouble("sent an answer that cannot be unpacked", retryable=False),
+    "HTTPError": _Trouble("cannot be asked", retryable=False, advice=_IS_IT_RIGHT),
+    "InvalidURL": _Trouble("cannot be asked", retryable=False, advice=_IS_IT_RIGHT),
 }
-"""Name of an httpx error or of its nearest base → what it means, and whether another try may help."""
+"""Name of an httpx error or of its nearest base → what it means."""
 
 
 def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
@@ -216,6 +229,7 @@ def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
         headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
         timeout=httpx.Timeout(endpoint.total_seconds, connect=endpoint.connect_seconds),
         follow_redirects=False,
+        http2=find_spec("h2") is not None,
         # A proxy for the outside world cannot reach this machine, and would see the key.
         trust_env=not (url.scheme == "http" and is_loopback(url)),
     )

@@ -52,7 +52,9 @@ class LocalModel:
         finally:
             generation.abandoned.set()
         reply = read_reply(document, {}, _refuse)
-        return replace(reply, model_used=f"local/{MODEL_NAME}", cost=Decimal(0), warnings=_warnings(request))
+        return replace(
+            reply, model_used=f"local/{MODEL_NAME}", cost=Decimal(0), warnings=_warnings(request) + reply.warnings
+        )
 
     def missing(self) -> str | None:
         """The package that is missing and how to install it."""

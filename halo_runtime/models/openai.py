@@ -23,6 +23,7 @@ KEY_VARIABLE: Final = "OPENAI_API_KEY"
 URL_VARIABLE: Final = "OPENAI_BASE_URL"
 
 _ACCOUNT_HEADERS: Final = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
+_ONLY_HOST: Final = re.compile(r"https?://[^/]+")
 _HEADER_VALUE: Final = re.compile(r"[!-~]+")
 
 Tools: TypeAlias = Literal["yes", "without reasoning", "no"]
@@ -50,7 +51,7 @@ FAMILIES: Final = (
     _reasoning(r"gpt-5(\.[1-5])?(?![.\d])"),
     _reasoning(r"gpt-5\.", tools="without reasoning"),
     _reasoning(r"gpt-6-(sol|luna)", tools="without reasoning"),
-    _reasoning(r"gpt-([6-9]|\d\d)", tools="no"),
+    _reasoning(r"gpt-([6-9]|[12]\d)", tools="no"),
     Family(re.compile("")),
 )
 """The first that matches counts. The last one is for older models and for other servers' models."""
@@ -72,7 +73,8 @@ class OpenAI:
         names = tool_names(request)
         settings, warnings = _settings(request, model, self._service)
         document = await self._service.post("/chat/completions", request_body(request, model, names) | settings)
-        return replace(read_reply(document, names, self._service.error), warnings=warnings)
+        reply = read_reply(document, names, self._service.error)
+        return replace(reply, warnings=warnings + reply.warnings)
 
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""
@@ -119,7 +121,9 @@ def _settings(request: ModelRequest, model: str, service: JsonService) -> tuple[
 
 
 def _base_url(env: Mapping[str, str]) -> str:
-    return (env.get(URL_VARIABLE, "").strip() or DEFAULT_URL).rstrip("/")
+    """The address that `/chat/completions` is added to, whether people end it in `/`, leave `/v1` out or write all."""
+    url = (env.get(URL_VARIABLE, "").strip() or DEFAULT_URL).rstrip("/").removesuffix("/chat/completions")
+    return f"{url}/v1" if _ONLY_HOST.fullmatch(url) else url
 
 
 def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
@@ -127,7 +131,7 @@ def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
     headers["authorization"] = f"Bearer {key}" if key else ""
     return Endpoint(
         service="OpenAI",
-        url=_base_url(env).removesuffix("/chat/completions"),
+        url=_base_url(env),
         key_variable=KEY_VARIABLE,
         url_variable=URL_VARIABLE,
         headers={name: value for name, value in headers.items() if value},

@@ -22,17 +22,18 @@ _FACTORIES: Final = {
 _EMBEDDED: Final = {"local": frozenset({"smollm2"})}
 """Prefix → the only models it has, where it has not any that people may name."""
 
-_WITHOUT_A_SERVICE: Final = "use --replies FILE or --model local/smollm2"
+_NOT_HERE: Final = "is not available in this version{keys}; use --replies FILE or --model local/smollm2"
 _OTHER_SERVER: Final = (
-    "a server on this machine (Ollama, llama.cpp, vLLM) answers as openai/{name} with OPENAI_BASE_URL set to its"
-    " address, such as http://localhost:11434/v1; the model in this process is local/smollm2"
+    "is not available in this version; a server on this machine (Ollama, llama.cpp, vLLM) answers as openai/{name}"
+    " with OPENAI_BASE_URL set to its address, such as http://localhost:11434/v1; the model in this process is"
+    " local/smollm2"
 )
-_ADVICE: Final = {
-    "scripted": "it answers from a replies file; name one with --replies FILE",
+_INSTEAD: Final = {
+    "scripted": "answers from a replies file; name one with --replies FILE",
     "local": _OTHER_SERVER,
     "ollama": _OTHER_SERVER,
 }
-"""What to do about models that are not available, where it is not the usual."""
+"""Prefix → what is said about its models that are not available, where it is not the usual."""
 
 
 class ModelRegistry:
@@ -93,6 +94,6 @@ class ModelRegistry:
 def _unavailable(model: str) -> str:
     route = catalog.model_route(model)
     assert route is not None, "only ids that lead somewhere are looked for"
-    advice = _ADVICE.get(route.prefix or route.entry.name, _WITHOUT_A_SERVICE).format(name=route.model)
     keys = f" (with or without {' or '.join(route.entry.keys)})" if route.entry.keys else ""
-    return f"the model {model} is not available in this version{keys}; {advice}"
+    text = _INSTEAD.get(route.prefix or route.entry.name, _NOT_HERE)
+    return f"the model {model} {text.format(name=route.model, keys=keys)}"
