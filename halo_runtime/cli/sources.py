@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from halo_lang.diagnostics import Diagnostic, error
-from halo_lang.source import Source, SourceDecodeError, Span, decode
+import halo_lang
+from halo_lang.diagnostics import Diagnostic
+from halo_lang.source import Source, SourceDecodeError, decode
 from halo_runtime.cli.usage import UsageError
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -59,15 +60,11 @@ def read_source(path: str) -> tuple[Source, Diagnostic | None]:
     try:
         return decode(data, path), None
     except SourceDecodeError as failure:
-        source = Source(failure.prefix, path)
-        end = len(failure.prefix)
-        return source, error("HL101", str(failure), Span(end, end), hint="save the file as UTF-8")
+        return Source(failure.prefix, path), halo_lang.not_utf8(failure)
 
 
 def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
     """Everything that is to be said about a program file."""
-    import halo_lang
-
     source, undecodable = read_source(path)
     if undecodable is not None:
         return source, (undecodable,)

