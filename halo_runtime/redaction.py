@@ -11,6 +11,8 @@ from halo_runtime.json_types import Json
 REDACTED = "[REDACTED]"
 MINIMUM_LENGTH = 4
 """Shorter values would black out ordinary text ("1", "yes") and protect nothing."""
+MINIMUM_KEY_LENGTH = 8
+"""For values that are only taken for keys by their variable's name: no real key is shorter, many settings are."""
 
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 
@@ -26,7 +28,8 @@ class Redactor:
     @classmethod
     def for_environment(cls, env: Mapping[str, str]) -> Redactor:
         """A redactor that knows the keys of an environment, by the names that keys have."""
-        return cls(value for name, value in env.items() if _SECRET_NAME.search(name.upper()))
+        keys = (value for name, value in env.items() if _SECRET_NAME.search(name.upper()))
+        return cls(value for value in keys if len(value.strip()) >= MINIMUM_KEY_LENGTH)
 
     def add(self, secrets: Iterable[str]) -> None:
         """Take more values as secret; stripped, as services see them, and as JSON writes them."""

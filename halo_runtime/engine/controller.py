@@ -68,3 +68,29 @@ class Controller(Protocol):
     async def on_error(self, point: StagePoint, error: HaloError) -> Command:
         """A stage failed: Proceed fails the run, Replace or Skip goes on with a value, Jump goes elsewhere."""
         ...
+
+
+def command_to_json(command: Command) -> JsonObject:
+    """A command as the journal keeps it."""
+    match command:
+        case Proceed():
+            return {"command": "proceed"}
+        case Replace(value):
+            return {"command": "replace", "value": value}
+        case Skip(value):
+            return {"command": "skip", "value": value}
+        case Jump(index):
+            return {"command": "jump", "index": index}
+
+
+def command_from_json(document: JsonObject) -> Command:
+    """The inverse of `command_to_json`."""
+    match document:
+        case {"command": "replace", "value": value}:
+            return Replace(value)
+        case {"command": "skip", "value": value}:
+            return Skip(value)
+        case {"command": "jump", "index": index}:
+            return Jump(index)
+        case _:
+            return PROCEED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.directives import NO_DIRECTIVES, Directives
@@ -118,6 +119,10 @@ class Frame:
         count = self.visits[index]
         self.visits[index] = count + 1
         return f"{self.path}/{index}#{count}" if count else f"{self.path}/{index}"
+
+    def standing_still(self) -> AbstractContextManager[None]:
+        """Stop the time limits around while people are asked."""
+        return self.limit.standing_still() if self.limit else nullcontext()
 
     # --- reading ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""The Halo runtime: runs checked programs. This is the whole public interface.
+
+    runtime = Runtime(replies=ScriptedModel("replies.json"))
+    result = await runtime.run(halo_lang.parse(source), "Review", {"number": 7})
+    assert verify_trace(result.context.trace)
+
+Names are loaded when they are first used, so that a command loads only what it needs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.controller import Controller as Controller
+    from halo_runtime.engine.events import RunEvent as RunEvent
+    from halo_runtime.engine.journal import Journal as Journal
+    from halo_runtime.engine.trace import TraceVerdict as TraceVerdict
+    from halo_runtime.engine.trace import verify_trace as verify_trace
+    from halo_runtime.errors import ConfigError as ConfigError
+    from halo_runtime.errors import HaloError as HaloError
+    from halo_runtime.errors import ModelError as ModelError
+    from halo_runtime.errors import ProgramError as ProgramError
+    from halo_runtime.errors import RunError as RunError
+    from halo_runtime.errors import StoreError as StoreError
+    from halo_runtime.errors import ToolError as ToolError
+    from halo_runtime.models.scripted import ScriptedModel as ScriptedModel
+    from halo_runtime.results import Context as Context
+    from halo_runtime.results import Interrupt as Interrupt
+    from halo_runtime.results import RunResult as RunResult
+    from halo_runtime.runtime import PAUSE as PAUSE
+    from halo_runtime.runtime import Runtime as Runtime
+
+_HOMES = {
+    "PAUSE": "runtime",
+    "ConfigError": "errors",
+    "Context": "results",
+    "Controller": "engine.controller",
+    "HaloError": "errors",
+    "Interrupt": "results",
+    "Journal": "engine.journal",
+    "ModelError": "errors",
+    "ProgramError": "errors",
+    "RunError": "errors",
+    "RunEvent": "engine.events",
+    "RunResult": "results",
+    "Runtime": "runtime",
+    "ScriptedModel": "models.scripted",
+    "StoreError": "errors",
+    "ToolError": "errors",
+    "TraceVerdict": "engine.trace",
+    "verify_trace": "engine.trace",
+}
+
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll] - each is imported above
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,155 @@
+"""The walk over a pipeline's stages (spec 2.2): read the flowing value, do the stage, write down, go on."""
+
+from __future__ import annotations
+
+from halo_runtime.engine.controller import (
+    PROCEED,
+    Command,
+    Jump,
+    Proceed,
+    Replace,
+    Skip,
+    StagePoint,
+    command_from_json,
+    command_to_json,
+)
+from halo_runtime.engine.effects import NO_ORIGINS, ControlFlow, Halted
+from halo_runtime.engine.events import StageFinished, StageStarted
+from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.limits import TimeLimit
+from halo_runtime.engine.plan import StagePlan
+from halo_runtime.errors import HaloError
+from halo_runtime.json_types import Json
+
+
+async def walk(frame: Frame) -> None:
+    """Run a pipeline's call to its end; the frame's flowing value is its output then.
+
+    Raises what its stages raise: HaloError with its place, Halted, Paused.
+    """
+    seconds = frame.plan.directives.timeout
+    if seconds is None:
+        await _run(frame)
+        return
+    limit = frame.limit = TimeLimit(seconds, f"the pipeline {frame.plan.name}", frame.limit)
+    async with limit.enforced(lambda error: frame.run.effects.time_ran_out(frame.path, error)):
+        await _run(frame)
+
+
+async def _run(frame: Frame) -> None:
+    plan = frame.plan
+    arguments = list(frame.input.values())
+    frame.flow(
+        arguments[0] if len(arguments) == 1 else dict(frame.input),
+        NO_ORIGINS.union(*frame.input_origins.values()),
+    )
+    if plan.start is not None:
+        frame.flow(plan.start.evaluate(frame), frame.origins_of_all(plan.start.paths))
+    step = _controlled_step if frame.run.controlled else _step
+    index, count = 0, len(plan.stages)
+    while index < count:
+        index = await step(frame, plan.stages[index])
+    if plan.output is not None:
+        frame.flow(plan.output.check(frame.current), frame.current_origins)
+
+
+async def _step(frame: Frame, stage: StagePlan) -> int:
+    """Do one stage, with its events and its trace entry; the number of the stage that follows."""
+    info = stage.info
+    run = frame.run
+    frame.stage = stage
+    path = frame.visit(info.index)
+    before = frame.digest
+    if run.emitter.active:
+        run.emitter.emit(StageStarted(run.run_id, path, info.kind, info.label, info.place.line))
+    try:
+        following = await stage.execute(frame, path)
+    except BaseException as problem:
+        _interrupted(frame, stage, path, before, problem)
+        raise
+    frame.strand.record(path, info.kind, info.label_json, before, frame.digest)
+    if run.emitter.active:
+        _finished(frame, stage, path, "completed", frame.current)
+    return following
+
+
+def _interrupted(frame: Frame, stage: StagePlan, path: str, before: str, problem: BaseException) -> None:
+    """Tell how a stage ended that did not complete; an error learns its place from the innermost stage."""
+    ending = "cancelled"
+    if isinstance(problem, HaloError):
+        ending = "failed"
+        if problem.place is None:
+            problem.place = stage.info.place
+    elif isinstance(problem, Halted):
+        ending = "halted"
+        if stage.info.kind == "gate":
+            frame.strand.record(path, "gate", stage.info.label_json, before, frame.digest)
+    elif isinstance(problem, ControlFlow):
+        ending = "paused"
+    if frame.run.emitter.active:
+        _finished(frame, stage, path, ending, None)
+
+
+def _finished(frame: Frame, stage: StagePlan, path: str, outcome: str, value: Json) -> None:
+    run, info = frame.run, stage.info
+    shown = run.redactor.json(value)
+    run.emitter.emit(StageFinished(run.run_id, path, info.kind, info.label, info.place.line, outcome, shown))
+
+
+# --- under a debugger ---------------------------------------------------------------------------------------
+
+
+async def _controlled_step(frame: Frame, stage: StagePlan) -> int:
+    """The same step with a controller asked before it, after it, and when it fails."""
+    index = stage.info.index
+    place = f"{frame.path}/{index}#{frame.visits[index]}"
+    command = await _command(frame, stage, f"{place}/before")
+    if isinstance(command, Jump):
+        return command.index
+    if isinstance(command, Replace | Skip):
+        frame.flow(command.value, NO_ORIGINS)
+    if isinstance(command, Skip):
+        return index + 1
+    try:
+        following = await _step(frame, stage)
+    except HaloError as error:
+        command = await _command(frame, stage, f"{place}/error", error)
+        if isinstance(command, Proceed):
+            raise
+        following = index + 1
+    else:
+        command = await _command(frame, stage, f"{place}/after")
+    if isinstance(command, Replace | Skip):
+        frame.flow(command.value, NO_ORIGINS)
+    return command.index if isinstance(command, Jump) else following
+
+
+async def _command(frame: Frame, stage: StagePlan, path: str, error: HaloError | None = None) -> Command:
+    """What the controller says here, or said when the journal was written. Only changes are recorded."""
+    run = frame.run
+    if run.effects.recorded(path):
+        return command_from_json(await run.effects.perform(path, "control", None, _nothing))
+    if run.controller is None:
+        return PROCEED
+    point = StagePoint(
+        run.run_id, path.rpartition("/")[0], frame.plan.name, stage.info.index, stage.info.label,
+        stage.info.place.line, frame.current, frame.data,
+    )  # fmt: skip
+    with frame.standing_still():
+        if error is not None:
+            command = await run.controller.on_error(point, error)
+        elif path.endswith("/before"):
+            command = await run.controller.before_stage(point)
+        else:
+            command = await run.controller.after_stage(point)
+    if not isinstance(command, Proceed):
+
+        async def change() -> Json:
+            return command_to_json(command)
+
+        await run.effects.perform(path, "control", None, change)
+    return command
+
+
+async def _nothing() -> Json:
+    return None

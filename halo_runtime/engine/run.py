@@ -1,0 +1,175 @@
+"""Everything that one run shares: services, figures, the hash chain, the way to people."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import TypeAlias
+
+from halo_runtime.engine.clock import Clock, iso
+from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.effects import Effects, Origins
+from halo_runtime.engine.emitter import Emitter
+from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, SystemEvent, WarningRaised
+from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.guards import BoundRule
+from halo_runtime.engine.plan import AgentPlan, Plan
+from halo_runtime.engine.strand import Strand
+from halo_runtime.engine.toolbox import ToolBox
+from halo_runtime.errors import InterruptExpired
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
+from halo_runtime.redaction import Redactor
+from halo_runtime.results import Interrupt
+from halo_runtime.values import digest
+
+Asker: TypeAlias = Callable[[Interrupt], Awaitable[Json]]
+"""Gives the answer to a question, or raises Paused to leave it open."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One run in progress. `model` overrides every agent's model; `scripted` tells that replies come from a script."""
+
+    run_id: str
+    plan: Plan
+    effects: Effects
+    emitter: Emitter
+    redactor: Redactor
+    clock: Clock
+    strand: Strand
+    tools: ToolBox
+    provider_of: Callable[[str], ModelProvider]
+    policies: Mapping[str, tuple[BoundRule, ...]]
+    asker: Asker
+    send: Callable[[SystemEvent], None]
+    controller: Controller | None = None
+    model: str | None = None
+    scripted: bool = False
+    _warned: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
+
+    @property
+    def controlled(self) -> bool:
+        """Whether stages are to be asked about: a debugger is there, or was when the journal was written."""
+        return self.controller is not None or any(record.kind == "control" for record in self.effects.journal)
+
+    # --- values -------------------------------------------------------------------------------------------------
+
+    def digest(self, value: Json) -> str:
+        """Hash of a value as it may be shown: redaction comes before hashing (spec 2.7)."""
+        return digest(self.redactor.json(value) if self.redactor.active else value)
+
+    def meta(self) -> JsonObject:
+        """`context.meta` as far as the run has come. Parallel arms are in it when their block has ended."""
+        calls = self.strand.calls
+        costs = [call["cost"] for call in calls]
+        return {
+            "cost": None if None in costs else sum(costs),
+            "tokens": {
+                kind: sum(call["tokens"][kind] for call in calls) for kind in ("input", "output", "total")
+            },
+            "calls": calls,
+            "violations": self.strand.violations,
+            "shadow": self.strand.shadow,
+            "warnings": self.strand.warnings,
+            "events": self.strand.events,
+        }
+
+    # --- models and policies ------------------------------------------------------------------------------------
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
+        """Send a request to the service that answers for its model."""
+        return await self.provider_of(request.model).complete(request, on_delta)
+
+    def rules(self, agent: AgentPlan) -> tuple[BoundRule, ...]:
+        """All rules that hold for an agent, in the order of its `requires`."""
+        return tuple(rule for policy in agent.policies for rule in self.policies[policy])
+
+    # --- what a run tells ---------------------------------------------------------------------------------------
+
+    def warn(self, frame: Frame, message: str) -> None:
+        """Put a warning into the figures and the event stream, once for each place and text."""
+        place = frame.stage.info.place if frame.stage else None
+        line, column = (place.line, place.column) if place else (None, None)
+        text = self.redactor.text(message)
+        key = (text, line or 0, column or 0)
+        if key in self._warned:
+            return
+        self._warned.add(key)
+        frame.strand.warnings.append({"message": text, "line": line, "column": column})
+        if self.emitter.active:
+            self.emitter.emit(WarningRaised(self.run_id, frame.path, text, line, column))
+
+    async def send_event(self, frame: Frame, path: str, name: str, payload: Json, origins: Origins) -> None:
+        """Send a system event to the host, once: a replay does not send it again."""
+        frame.strand.events.append({"name": name, "payload": payload})
+        event = SystemEvent(self.run_id, path, name, self.redactor.json(payload))
+        self.emitter.emit(event)
+
+        async def send() -> Json:
+            self.send(event)
+            return None
+
+        request = {"name": name, "payload": payload}
+        await self.effects.perform(f"{path}/event", "event", request, send, origins=origins, guards=frame.guards)
+
+    # --- people -------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self,
+        frame: Frame,
+        path: str,
+        question: JsonObject,
+        timeout: float | None,
+        binding: str | None,
+        origins: Origins,
+    ) -> Json:
+        """The answer to a question. Raises Paused when nobody gives one now, InterruptExpired when it came too late.
+
+        The moment of asking is an effect of its own, so a deadline stays the same however often the run goes on.
+        """
+        asked_at = await self.effects.perform(f"{path}/asked", "clock", None, self._now)
+        interrupt = self._interrupt(frame, path, question, timeout, binding, asked_at)
+        self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
+
+        async def answer() -> Json:
+            with frame.standing_still():
+                given = await self.asker(interrupt)
+            if interrupt.expires_at is not None and iso(self.clock.now()) > interrupt.expires_at:
+                raise InterruptExpired(f"the answer to {question['message']!r} came after {interrupt.expires_at}")
+            return given
+
+        kind = "human" if question["event"] is None else "event"
+        given = await self.effects.perform(path, kind, question, answer, origins=origins, guards=frame.guards)
+        self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), None))
+        return given
+
+    async def _now(self) -> Json:
+        return iso(self.clock.now())
+
+    def _interrupt(
+        self, frame: Frame, path: str, question: JsonObject, timeout: float | None, binding: str | None, asked_at: str
+    ) -> Interrupt:
+        expires = None if timeout is None else datetime.fromisoformat(asked_at) + timedelta(seconds=timeout)
+        return Interrupt(
+            id=interrupt_id(self.run_id, path),
+            run_id=self.run_id,
+            kind=question["kind"],
+            message=question["message"],
+            stage=frame.stage.info.label if frame.stage else "",
+            path=path,
+            channel=question["channel"],
+            attachments=tuple(question["attachments"]),
+            choices=tuple(question["choices"]),
+            event=question["event"],
+            binding=binding,
+            asked_at=asked_at,
+            expires_at=None if expires is None else iso(expires),
+        )
+
+
+def interrupt_id(run_id: str, path: str) -> str:
+    """An id made of run and structural path: distinct, and the same after every resume."""
+    return "ask-" + sha256(f"{run_id} {path}".encode()).hexdigest()[:12]

@@ -1,0 +1,90 @@
+"""The tools of one run: opened at first use, closed at its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+from halo_lang import Program, catalog, nodes
+from halo_runtime.engine.expressions import compile_value
+from halo_runtime.errors import ConfigError, HaloError, ToolError
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.redaction import Redactor
+from halo_runtime.tools import tool_factory
+from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
+
+
+class ToolBox:
+    """Opens tools from their declarations. Values of `Env.NAME` are secrets from the moment they are read."""
+
+    def __init__(
+        self, program: Program, env: Mapping[str, str], factories: Mapping[str, ToolFactory], redactor: Redactor
+    ) -> None:
+        self._program = program
+        self._env = env
+        self._factories = factories
+        self._redactor = redactor
+        self._configs: dict[str, tuple[ToolFactory, ToolConfig]] = {}
+        self._open: dict[str, ToolProvider] = {}
+
+    def prepare(self, names: frozenset[str]) -> list[str]:
+        """Read the configuration of tools that a run may use; what is missing, all at once, in words."""
+        problems: list[str] = []
+        for name in sorted(names):
+            declaration = self._program.find(name)
+            if isinstance(declaration, nodes.Provider):
+                try:
+                    self._configs[name] = self._configure(declaration)
+                except ConfigError as error:
+                    problems.append(f"{declaration.kind} {name}: {error.message}")
+        return problems
+
+    async def call(self, name: str, method: str, arguments: JsonObject) -> Json:
+        """Do a method of a tool. Raises ToolError."""
+        try:
+            if name not in self._open:
+                factory, config = self._configs[name]
+                self._open[name] = factory(config)
+            return await self._open[name].call(method, arguments)
+        except (HaloError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
+            raise ToolError(f"{name}.{method} failed inside its provider: {type(error).__name__}: {error}") from error
+
+    async def close(self) -> None:
+        """Close what was opened; one that fails to close does not keep the others open."""
+        opened, self._open = self._open, {}
+        await asyncio.gather(*(tool.close() for tool in opened.values()), return_exceptions=True)
+
+    def _configure(self, node: nodes.Provider) -> tuple[ToolFactory, ToolConfig]:
+        provider = node.provider.text
+        factory = self._factories.get(provider) or tool_factory(provider)
+        spec = catalog.provider(provider)
+        positional = [self._setting(argument.value) for argument in node.args if argument.name is None]
+        named = {a.name.text: self._setting(a.value) for a in node.args if a.name is not None}
+        settings = spec.config.bind(positional, named).values() if spec else named
+        source = Path(self._program.source.path)
+        folder = source.parent if source.suffix else Path()
+        return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder)
+
+    def _setting(self, node: nodes.ArgumentValue) -> Json:
+        name = _environment_name(node)
+        if name is None:
+            expression = compile_value(node, frozenset())
+            assert not expression.paths, "checked by HL504"
+            return expression.evaluate(None)  # pyright: ignore[reportArgumentType] - constants read no frame
+        value = self._env.get(name)
+        if not value:
+            raise ConfigError(f"the environment variable {name} is not set; set it, or name it with --env-file")
+        self._redactor.add([value])
+        return value
+
+
+def _environment_name(node: nodes.ArgumentValue) -> str | None:
+    """NAME of `Env.NAME`, written bare or as a string."""
+    if isinstance(node, nodes.Path) and node.root == "Env" and len(node.parts) == 2:
+        return node.parts[1].text
+    if isinstance(node, nodes.String) and node.value.startswith("Env."):
+        return node.value.removeprefix("Env.")
+    return None
