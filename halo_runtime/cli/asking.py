@@ -18,6 +18,7 @@ from halo_runtime.cli.answers import AnswersAhead, typed_value
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.cli.output import emit, is_terminal, paint
 from halo_runtime.cli.progress import Progress
+from halo_runtime.errors import InterruptExpired
 from halo_runtime.json_types import Json, JsonObject, Missing
 from halo_runtime.results import Interrupt
 from halo_runtime.runtime import PAUSE, Pause
@@ -28,6 +29,9 @@ LATER = "later"
 
 MAX_ATTACHMENT_LINES = 60
 """Lines of an attached text that are shown."""
+
+CATCH_UP_STEPS = 200
+CATCH_UP_STEP_SECONDS = 0.005
 
 Now = Callable[[], datetime]
 
@@ -44,6 +48,13 @@ def question_text(interrupt: Interrupt, now: datetime, bold: Callable[[str], str
         lines.append(f"  the program checks for: {', '.join(visible(text_of(choice)) for choice in interrupt.choices)}")
     lines.append(f"  type an answer (text or JSON), or {LATER} to leave the question open")
     return "\n".join(lines)
+
+
+def time_left(interrupt: Interrupt, now: datetime) -> float | None:
+    """Seconds until the question expires; None when it never does."""
+    if interrupt.expires_at is None:
+        return None
+    return max(0.0, (datetime.fromisoformat(interrupt.expires_at) - now).total_seconds())
 
 
 def open_question(interrupt: Interrupt) -> str:
@@ -66,15 +77,26 @@ class Terminal:
         self._unread = b""
 
     async def ask(self, interrupt: Interrupt) -> Json | Pause:
-        """The person's answer; PAUSE for `later` and at the end of input."""
+        """The person's answer; PAUSE for `later` and at the end of input. InterruptExpired when time runs out."""
         async with self._one_at_a_time:
+            await self._told_of(interrupt)
             with self._progress.hidden():
                 emit(self._screen, question_text(interrupt, self._now(), self._bold) + "\n")
                 try:
-                    return await self._answer(interrupt)
+                    async with asyncio.timeout(time_left(interrupt, self._now())):
+                        return await self._answer(interrupt)
+                except TimeoutError:
+                    raise InterruptExpired(f"nobody answered {interrupt.message!r} in time") from None
                 except asyncio.CancelledError:
                     emit(self._screen, "\n")
                     raise
+
+    async def _told_of(self, interrupt: Interrupt) -> None:
+        """Let what happened before the question be shown before it; events come from a thread of their own."""
+        for _ in range(CATCH_UP_STEPS):
+            if interrupt.id in self._progress.asked:
+                return
+            await asyncio.sleep(CATCH_UP_STEP_SECONDS)
 
     async def _answer(self, interrupt: Interrupt) -> Json | Pause:
         while True:
@@ -139,9 +161,9 @@ def terminal_for(progress: Progress) -> Terminal | None:
 
 def _about(interrupt: Interrupt, now: datetime) -> list[str]:
     parts = [] if interrupt.channel is None else [f"channel {visible(interrupt.channel)}"]
-    if interrupt.expires_at is not None:
-        left = (datetime.fromisoformat(interrupt.expires_at) - now).total_seconds()
-        parts.append(f"expires in {elapsed(max(0.0, left))}")
+    left = time_left(interrupt, now)
+    if left is not None:
+        parts.append(f"expires in {elapsed(left)}")
     return [f"  {', '.join(parts)}"] if parts else []
 
 

@@ -60,7 +60,7 @@ def collect(
         name, text = _split(pair)
         parameter = parameters.get(name)
         try:
-            arguments[name] = _value(_from_file(text, read), parameter.type.name.text if parameter else "Any")
+            arguments[name] = _value(text, parameter.type.name.text if parameter else "Any", read)
         except ValueError as failure:
             assert parameter is not None  # values of unknown parameters always parse
             raise _input_error(str(failure), program, pipeline, parameter) from None
@@ -83,26 +83,27 @@ def _split(pair: str) -> tuple[str, str]:
     return name, text
 
 
-def _from_file(text: str, read: ReadText) -> str:
-    if text.startswith("@@"):
-        return text[1:]
-    return read(text[1:]) if text.startswith("@") else text
-
-
-def _value(text: str, label: str) -> Json:
+def _value(given: str, label: str, read: ReadText) -> Json:
     """ValueError where the label wants what the text does not give."""
+    text = _from_file(given, read)
     if label == "String":
         return text
     try:
         value = parse_json(text)
     except ValueError:
         if label in TYPES:
-            raise ValueError(f"takes {_label(label)}, and {_short(text)} is no JSON") from None
+            raise ValueError(f"takes {_label(label)}, and {_shown(given)} is no JSON") from None
         return text
     wanted = TYPES.get(label)
     if wanted and (type_name(value) != wanted or (label == "Integer" and value != int(value))):
-        raise ValueError(f"takes {_label(label)}, not {_short(text)}")
+        raise ValueError(f"takes {_label(label)}, not {_shown(given)}")
     return value
+
+
+def _from_file(text: str, read: ReadText) -> str:
+    if text.startswith("@@"):
+        return text[1:]
+    return read(text[1:]) if text.startswith("@") else text
 
 
 def _json_arguments(text: str) -> JsonObject:
@@ -129,8 +130,9 @@ def _label(label: str) -> str:
     return f"{'an' if label[0] in 'AIO' else 'a'} {label}"
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")
+def _shown(given: str) -> str:
+    """The value as it was given: what a file holds is not repeated, it may be secret."""
+    return repr(given if len(given) <= 40 else given[:39] + "…")
 
 
 def _is_unicode(text: str) -> bool:

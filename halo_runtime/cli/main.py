@@ -62,6 +62,7 @@ def _failed(failure: Exception, *, as_json: bool) -> int:
     """Say what went wrong, on stdout as JSON or on stderr as a block, and give the exit code."""
     from halo_runtime.cli.output import error_block, say, tell_json
     from halo_runtime.errors import HaloError
+    from halo_runtime.redaction import Redactor
     from halo_runtime.results import error_to_json
 
     if os.environ.get("HALO_DEBUG") == "1":
@@ -72,7 +73,7 @@ def _failed(failure: Exception, *, as_json: bool) -> int:
         else:
             say(error_block(failure))
         return ExitCode.REFUSED
-    bug = f"{type(failure).__name__}: {failure}"
+    bug = Redactor.for_environment(os.environ).text(f"{type(failure).__name__}: {failure}")
     if as_json:
         tell_json({"error": {"type": "InternalError", "message": bug}})
     say(f"error: this is a bug in halo: {bug}\n  = hint: HALO_DEBUG=1 shows where; please report it with the program")

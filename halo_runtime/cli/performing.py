@@ -34,28 +34,43 @@ class Job:
 
 
 class StoppedError(Exception):
-    """The run was stopped from outside and left no result."""
+    """The command was stopped from outside before the run began."""
 
 
 async def perform(job: Job, progress: Progress, answer: InterruptHandler) -> RunResult:
-    """Run the job; questions go to `answer`.
+    """Run the job; questions go to `answer`. A signal stops the run, which ends as `interrupted`.
 
-    Raises StoppedError when it was stopped, and HaloError for what never started.
+    Raises StoppedError when it was stopped before it began, and HaloError for what never started.
     """
     runtime = Runtime(env=job.env, model=job.model, replies=job.replies)
     runtime.on_interrupt(answer)
     runtime.on_listen(answer)
     runtime.subscribe(progress)
     work = asyncio.ensure_future(runtime.run(job.program, job.pipeline, job.inputs, timeout=job.timeout))
-    async with _ticking(progress):
-        with stoppable(work, lambda: _announce(progress)) as stop:
-            try:
-                result = await work
-            except asyncio.CancelledError:
-                if not stop.asked:
-                    raise
-                raise StoppedError from None
-        await asyncio.to_thread(progress.caught_up.wait, CATCH_UP_SECONDS)
+
+    def stop() -> None:
+        progress.close()
+        say("stopping; Ctrl-C again ends at once")
+        if progress.run_id is None or not runtime.stop(progress.run_id):
+            work.cancel()
+
+    try:
+        with stoppable(stop):
+            async with _ticking(progress):
+                return await _told(work, progress)
+    except asyncio.CancelledError:
+        raise StoppedError from None
+    finally:
+        await runtime.close()
+
+
+async def _told(work: asyncio.Future[RunResult], progress: Progress) -> RunResult:
+    """The result, once everything that was to be told before it is told."""
+    result = await work
+    for _ in range(int(CATCH_UP_SECONDS / TICK_SECONDS)):
+        if progress.caught_up:
+            break
+        await asyncio.sleep(TICK_SECONDS)
     return result
 
 
@@ -73,8 +88,3 @@ async def _tick(progress: Progress) -> None:
     while True:
         await asyncio.sleep(TICK_SECONDS)
         progress.tick()
-
-
-def _announce(progress: Progress) -> None:
-    progress.close()
-    say("stopping; Ctrl-C again ends at once")

@@ -19,7 +19,7 @@ from typing import TextIO
 from halo_lang.excerpt import cells, visible
 from halo_runtime.cli.narration import ITEM, Tally, describe, elapsed, started
 from halo_runtime.cli.output import emit, is_terminal, paint
-from halo_runtime.engine.events import RunEvent, RunFinished, StageFinished, StageStarted
+from halo_runtime.engine.events import InterruptOpened, RunEvent, RunFinished, StageFinished, StageStarted
 
 TICK_SECONDS = 0.1
 """How often the live line moves."""
@@ -33,19 +33,25 @@ class Progress:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.tally = Tally()
-        self.caught_up = threading.Event()
+        self.run_id: str | None = None
+        self.asked: set[str] = set()
+        """Ids of the questions that have been told of."""
+        self.caught_up = False
+        """Whether the run's last event has been told."""
         self._clock = clock
         self._began = clock()
 
     def __call__(self, event: RunEvent) -> None:
         """Take note of an event and show it."""
+        self.run_id = event.run_id
         self.tally.add(event)
         try:
             self.show(event)
         finally:
-            # Also where showing fails: whoever waits for the end must not wait for ever.
-            if isinstance(event, RunFinished):
-                self.caught_up.set()
+            # Also where showing fails: whoever waits for it must not wait for ever.
+            if isinstance(event, InterruptOpened):
+                self.asked.add(event.interrupt["id"])
+            self.caught_up = isinstance(event, RunFinished)
 
     def show(self, event: RunEvent) -> None:
         """Say what the event says."""
