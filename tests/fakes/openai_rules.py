@@ -1,0 +1,176 @@
+"""What OpenAI's chat completions refuse, as one function: request body in, the refusal it would get out.
+
+Written from the service's documentation and not from our client, so that the two check each other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+FIELDS = {
+    "model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "tools", "tool_choice",
+    "response_format", "reasoning_effort", "stop", "seed", "parallel_tool_calls", "stream", "stream_options",
+}  # fmt: skip
+MESSAGE_FIELDS = {
+    "system": {"role", "content"},
+    "developer": {"role", "content"},
+    "user": {"role", "content"},
+    "assistant": {"role", "content", "tool_calls", "refusal"},
+    "tool": {"role", "content", "tool_call_id"},
+}
+NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+REASONING = re.compile(r"o\d|gpt-[5-9]")
+RESPONSES_ONLY = re.compile(r"gpt-6-astra|gpt-6\.")
+NEEDS_EFFORT_NONE = re.compile(r"gpt-5\.6|gpt-6-(sol|luna)")
+
+
+class Refused(Exception):
+    """A 400 with this message, and the parameter and code that the service would name."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.param, self.code = param, code
+
+
+def check(body: Any) -> None:
+    """Raise Refused for a request that the service would not take."""
+    if not isinstance(body, dict):
+        raise Refused("the body is no object")
+    if unknown := body.keys() - FIELDS:
+        raise Refused(f"Unrecognized request arguments supplied: {sorted(unknown)}")
+    _require(isinstance(body.get("model"), str) and body["model"], "you must provide a model parameter", "model")
+    _check_messages(body.get("messages"))
+    for rule in (_check_sampling, _check_max_tokens, _check_tools, _check_tool_route, _check_response_format):
+        rule(body)
+
+
+def _require(condition: object, message: str, param: str | None = None, code: str | None = None) -> None:
+    if not condition:
+        raise Refused(message, param, code)
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def _check_messages(messages: Any) -> None:
+    _require(isinstance(messages, list) and messages, "messages: expected a non-empty array", "messages")
+    awaited: list[str] = []
+    for number, message in enumerate(messages):
+        _check_message(message, f"messages[{number}]")
+        awaited = _answered(message, awaited, f"messages[{number}]")
+    _require(not awaited, f"tool_call_ids did not have response messages: {awaited}", "messages")
+
+
+def _check_message(message: Any, where: str) -> None:
+    fields = MESSAGE_FIELDS.get(message.get("role"))
+    _require(fields, f"{where}.role: invalid value {message.get('role')!r}", where)
+    _require(message.keys() <= fields, f"{where}: unknown fields {sorted(message.keys() - fields)}", where)
+    content, calls = message.get("content"), message.get("tool_calls")
+    _require(isinstance(content, str) or (content is None and calls), f"{where}.content: expected a string", where)
+    _require(calls is None or calls, f"{where}.tool_calls: expected a non-empty array", where)
+    for call in calls or ():
+        _check_call(call, where)
+
+
+def _check_call(call: Any, where: str) -> None:
+    _require(call.keys() == {"id", "type", "function"} and call["type"] == "function", f"{where}: bad tool call", where)
+    function = call["function"]
+    _require(function.keys() == {"name", "arguments"}, f"{where}: bad function of a tool call", where)
+    _require(NAME.fullmatch(function["name"]), f"{where}: function name {function['name']!r} is illegal", where)
+    _require(isinstance(function["arguments"], str), f"{where}: arguments are no string", where)
+
+
+def _answered(message: dict[str, Any], awaited: list[str], where: str) -> list[str]:
+    """The ids of calls that still wait for their answer after this message."""
+    if message["role"] == "tool":
+        _require(message.get("tool_call_id") in awaited, f"{where}: 'tool' must follow 'tool_calls' with its id", where)
+        return [id_ for id_ in awaited if id_ != message["tool_call_id"]]
+    _require(not awaited, f"tool_call_ids did not have response messages: {awaited}", where)
+    ids = [call["id"] for call in message.get("tool_calls") or ()]
+    _require(len(set(ids)) == len(ids), f"{where}: the same tool call id twice", where)
+    return ids
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def _check_sampling(body: dict[str, Any]) -> None:
+    for name, most in (("temperature", 2), ("top_p", 1)):
+        if name not in body:
+            continue
+        value = body[name]
+        _require(type(value) in (int, float) and 0 <= value <= most, f"{name} must be from 0 to {most}", name)
+        if REASONING.match(body["model"]) and value != 1:
+            raise Refused(f"Unsupported value: '{name}'. Only the default (1) is supported.", name, "unsupported_value")
+
+
+def _check_max_tokens(body: dict[str, Any]) -> None:
+    if "max_tokens" in body and REASONING.match(body["model"]):
+        raise Refused("Unsupported parameter: 'max_tokens'.", "max_tokens", "unsupported_parameter")
+    for name in ("max_tokens", "max_completion_tokens"):
+        value = body.get(name, 1)
+        _require(type(value) is int and value >= 1, f"{name} must be at least 1", name)
+    _require(not {"max_tokens", "max_completion_tokens"} <= body.keys(), "both token limits", "max_tokens")
+
+
+def _check_tools(body: dict[str, Any]) -> None:
+    tools = body.get("tools", [{}])
+    _require(isinstance(tools, list) and 1 <= len(tools) <= 128, "tools: from 1 to 128", "tools")
+    names = [_tool_name(tool) for tool in body.get("tools", ())]
+    _require(len(set(names)) == len(names), "tools: the same name twice", "tools")
+
+
+def _tool_name(tool: Any) -> str:
+    _require(tool.keys() == {"type", "function"} and tool["type"] == "function", "tools: bad tool", "tools")
+    function = tool["function"]
+    allowed = {"name", "description", "parameters", "strict"}
+    _require(function.keys() <= allowed, "tools: unknown field of a function", "tools")
+    _require(NAME.fullmatch(function.get("name", "")), f"tools: illegal name {function.get('name')!r}", "tools")
+    parameters = function.get("parameters", {"type": "object"})
+    _require(parameters.get("type") == "object", "parameters: 'type' must be 'object'", "tools",
+             "invalid_function_parameters")  # fmt: skip
+    if function.get("strict"):
+        _check_strict(parameters, "invalid_function_parameters")
+    return function["name"]
+
+
+def _check_tool_route(body: dict[str, Any]) -> None:
+    if "tools" not in body:
+        return
+    model, advice = body["model"], "Function tools are not supported here, use /v1/responses"
+    _require(not RESPONSES_ONLY.match(model), advice, "tools")
+    effort = body.get("reasoning_effort")
+    _require(not NEEDS_EFFORT_NONE.match(model) or effort == "none", advice, "reasoning_effort")
+
+
+def _check_response_format(body: dict[str, Any]) -> None:
+    form = body.get("response_format")
+    if form is None:
+        return
+    _require(form.keys() == {"type", "json_schema"} and form["type"] == "json_schema", "bad response_format")
+    described = form["json_schema"]
+    _require(described.keys() <= {"name", "schema", "strict", "description"}, "bad json_schema", "response_format")
+    _require(NAME.fullmatch(described.get("name", "")), "json_schema.name is illegal", "response_format")
+    if described.get("strict"):
+        _check_strict(described["schema"], "invalid_json_schema")
+
+
+def _check_strict(schema: dict[str, Any], code: str) -> None:
+    _require(schema.get("type") == "object", "strict: the root must be an object", "response_format", code)
+    for part in _walk(schema, lambda part: part.get("type") == "object"):
+        closed = part.get("additionalProperties") is False
+        _require(closed, "strict: 'additionalProperties' must be false", "response_format", code)
+        complete = sorted(part.get("required", ())) == sorted(part.get("properties", ()))
+        _require(complete, f"strict: 'required' must list every key of {json.dumps(part)}", "response_format", code)
+
+
+def _walk(schema: Any, wanted: Callable[[dict[str, Any]], bool]) -> Iterator[dict[str, Any]]:
+    if isinstance(schema, dict):
+        if wanted(schema):
+            yield schema
+        schema = list(schema.values())
+    for part in schema if isinstance(schema, list) else ():
+        yield from _walk(part, wanted)
