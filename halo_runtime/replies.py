@@ -14,10 +14,12 @@ from halo_runtime.values import parse_json
 
 _WORD_JSON: Final = re.compile(r"\bjson\b", re.IGNORECASE)
 _INFO_WORD: Final = re.compile(r"[ \t]*+[^\s`{\[]*+")
-# A bracket that JSON can follow; all others are prose.
-_OPENING: Final = re.compile(r'\{(?=\s*+["}])|\[(?=\s*+(?:[\[\]{"0-9-]|(?:true|false|null)\b))')
+_OPENING: Final = re.compile(r"[{\[]")
 # A string ends with its line at the latest: JSON allows no line break in it.
-_STRING_OR_BRACKET: Final = re.compile(r'"(?:[^"\\\n]|\\.)*+"?|[{}\[\]]')
+_STRING: Final = r'"(?:[^"\\\n]|\\.)*+"?'
+_STRING_OR_BRACKET: Final = re.compile(rf"{_STRING}|[{{}}\[\]]")
+# What tells JSON that came out broken from a bracket of the prose.
+_BEGINS_AS_JSON: Final = re.compile(rf'\{{\s*+(?:{_STRING}\s*+:|\}})|\[\s*+(?:[\[\]{{"0-9-]|(?:true|false|null)\b)')
 
 
 class Reply(NamedTuple):
@@ -70,39 +72,45 @@ def _parsed(text: str) -> Json:
 
 
 def _in_prose(text: str) -> Reply:
+    spans, cut_off = _bracketed(text)
     found: list[Json] = []
-    broken = False
-    opening = _OPENING.search(text)
-    while opening is not None and len(found) < 2:
-        end = _closing(text, opening.start())
-        value = _parsed(text[opening.start() : end])
-        # What is inside a broken object is not what was asked for: it is passed over whole.
-        if value is None:
-            broken = True
-        else:
+    broken = cut_off
+    for start, end in spans:
+        value = _parsed(text[start:end])
+        if value is not None:
             found.append(value)
-        opening = _OPENING.search(text, end)
-    if len(found) == 1:
+        elif _BEGINS_AS_JSON.match(text, start):
+            broken = True
+    if len(found) == 1 and not cut_off:
         return Reply(found[0])
-    return Reply(text, _warning(len(found), broken))
+    return Reply(text, _warning(len(found) > 1, broken))
 
 
-def _closing(text: str, start: int) -> int:
-    """The end of the object or array that opens at `start`; the text's end where it is never closed."""
-    depth = 0
-    for token in _STRING_OR_BRACKET.finditer(text, start):
-        bracket = token[0]
-        if bracket in "{[":
-            depth += 1
-        elif bracket in "}]":
-            depth -= 1
-            if depth == 0:
-                return token.end()
-    return len(text)
+def _bracketed(text: str) -> tuple[list[tuple[int, int]], bool]:
+    """The outermost pairs of brackets, and whether the text ends inside of what began as JSON.
+
+    What is inside a pair never counts by itself, be the pair JSON or not: a part of a broken object is not what was
+    asked for. A bracket of the prose that nothing closes is no more than a character.
+    """
+    spans: list[tuple[int, int]] = []
+    opened: list[tuple[int, int]] = []  # where, and how many spans stand before
+    token = _OPENING.search(text)
+    while token is not None:
+        if token[0] in "{[":
+            opened.append((token.start(), len(spans)))
+        elif token[0] in "}]":
+            start, before = opened.pop()
+            spans[before:] = [(start, token.end())]
+        # A quotation mark begins a string inside of brackets only.
+        token = (_STRING_OR_BRACKET if opened else _OPENING).search(text, token.end())
+    for start, before in opened:
+        if _BEGINS_AS_JSON.match(text, start):
+            return spans[:before], True
+    return spans, False
 
 
-def _warning(found: int, broken: bool) -> str | None:
-    if found:
+def _warning(several: bool, broken: bool) -> str | None:
+    if several:
         return "the reply holds more than one JSON value, so it is kept as text; ask for exactly one"
     if broken:
         return "the reply's JSON is broken or cut off, so it is kept as text; a larger max_tokens may help"

@@ -149,10 +149,11 @@ def digest(value: Json) -> str:
 
 def number_text(number: float) -> str:
     """A finite float as RFC 8785 writes it (`1.0` → `1`, `1e21` → `1e+21`)."""
-    if number.is_integer() and -(2**53) < number < 2**53:
-        return str(int(number))
-    if 1e-4 <= abs(number) < 1e16:
-        return repr(number)  # in this range Python and ECMAScript write the same digits
+    if abs(number) < 2**53:
+        if number.is_integer():
+            return str(int(number))
+        if abs(number) >= 1e-4:
+            return repr(number)  # in this range Python and ECMAScript write the same digits
     import rfc8785  # rare enough to keep it out of every start
 
     return rfc8785.dumps(number).decode()
