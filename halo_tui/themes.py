@@ -26,7 +26,7 @@ _DARK_CODE: Final = {
     "code-invalid": "#ff7b7b",
 }
 _LIGHT_CODE: Final = {
-    "code-comment": "#66707f",
+    "code-comment": "#5c6573",
     "code-keyword": "#7b3fb0",
     "code-type": "#0b6f85",
     "code-constant": "#a8431b",

@@ -11,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual import events
+from textual.binding import Binding, BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -22,9 +23,9 @@ from halo_lang.highlight import (
     CALLEE,
     DECLARED,
     DIRECTIVE,
+    FUNCTION,
     LABEL,
     MODEL,
-    FUNCTION,
     PLACEHOLDER,
     STAGE,
 )
@@ -68,8 +69,13 @@ class _Theme(TextAreaTheme):
             self.cursor_line_style = Style(bgcolor=self.cursor_line_style.bgcolor)
 
 
-class Editor(TextArea):
+class Editor(TextArea, inherit_bindings=False):
     """A Halo program being written."""
+
+    # F6 goes to the next pane everywhere; the stock editor selects a line with it.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        binding for binding in TextArea.BINDINGS if isinstance(binding, Binding) and binding.key != "f6"
+    ]
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"code--{name}" for name in TOKEN_CLASSES.values()),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from halo_lang import Analysis, Program, check, parse
+import halo_lang
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.source import Position, Source
-from halo_tui.models.lines import Line, Role, Run, counted, one_line
+from halo_tui.models.lines import Line, Role, counted, one_line
+
+if TYPE_CHECKING:
+    from halo_lang import Analysis, Program
 
 GLYPHS: dict[Severity, tuple[str, Role]] = {
     Severity.ERROR: ("●", "error"),
@@ -59,14 +63,13 @@ class Findings:
 
     @property
     def summary(self) -> Line:
-        """`● 2 errors ▲ 1 warning`, or a tick."""
+        """`● 2 errors ▲ 1 warning`; empty where there is none."""
         counts = [(severity, sum(p.severity is severity for p in self.problems)) for severity in GLYPHS]
-        runs: list[Run] = [
+        return tuple(
             (f"{GLYPHS[severity][0]} {counted(count, severity.value)} ", GLYPHS[severity][1])
             for severity, count in counts
             if count
-        ]
-        return tuple(runs) or (("✓ no problems ", "ok"),)
+        )
 
 
 class Checker:
@@ -78,8 +81,8 @@ class Checker:
     def check(self, source: Source) -> Findings:
         """All findings of a text. Takes time in proportion to what changed; safe to call in a thread, one at a time."""
         previous = self._last
-        program = parse(source, previous.program if previous else None)
-        self._last = analysis = check(program, previous)
+        program = halo_lang.parse(source, previous.program if previous else None)
+        self._last = analysis = halo_lang.check(program, previous)
         return Findings(source, analysis, tuple(_problem(found, source) for found in analysis.diagnostics))
 
 

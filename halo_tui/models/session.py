@@ -46,6 +46,8 @@ class Session:
         self._asked: dict[str, _Asked] = {}
         self._left_open: dict[str, Interrupt] = {}
         self._runtime: Runtime | None = None
+        self._launch: Launch | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -59,7 +61,13 @@ class Session:
         self._asked.clear()
         self._left_open.clear()
         self._changed()
-        await self._follow(lambda runtime: runtime.run(program, pipeline, inputs), launch)
+        try:
+            runtime = await self._open(launch)
+        except HaloError as error:
+            self._fail(error_to_json(error))
+            return
+        self._subscribe(runtime)
+        await self._conclude(runtime.run(program, pipeline, inputs))
 
     async def resume(self, interrupt_id: str, value: Json) -> None:
         """Answer a question of a paused run and go on with it."""
@@ -79,16 +87,24 @@ class Session:
 
         return self._settle(interrupt_id, PAUSE)
 
-    async def _follow(self, start: Callable[[Runtime], Awaitable[RunResult]], launch: Launch) -> None:
-        try:
-            runtime = self._runtime = launch.runtime()
-        except HaloError as error:
-            self._fail(error_to_json(error))
-            return
-        runtime.on_interrupt(self._ask)
-        runtime.on_listen(self._ask)
-        self._subscribe(runtime)
-        await self._conclude(start(runtime))
+    def stop(self) -> bool:
+        """Cancel the run, keeping what it did so far; False when the engine has not begun it."""
+        return self._runtime is not None and self._runtime.stop(self.view.run_id)
+
+    async def close(self) -> None:
+        """Free connections and models."""
+        runtime, self._runtime = self._runtime, None
+        if runtime is not None:
+            await runtime.close()
+
+    async def _open(self, launch: Launch) -> Runtime:
+        """A runtime for this launch. One that talks to models stays open, because loading one takes long."""
+        if self._runtime is None or launch != self._launch or launch.replies is not None:
+            await self.close()
+            self._runtime, self._launch = launch.runtime(), launch
+            self._runtime.on_interrupt(self._ask)
+            self._runtime.on_listen(self._ask)
+        return self._runtime
 
     async def _conclude(self, running: Awaitable[RunResult]) -> None:
         try:
@@ -128,7 +144,8 @@ class Session:
             if len(arrived) == 1:
                 loop.call_soon_threadsafe(drain)
 
-        runtime.subscribe(observe)
+        self._unsubscribe()
+        self._unsubscribe = runtime.subscribe(observe)
 
     async def _ask(self, interrupt: Interrupt) -> Json | Pause:
         waiting: asyncio.Future[Json | Pause] = asyncio.get_running_loop().create_future()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from textual.worker import Worker
 
 from halo_lang import Program
 from halo_lang.nodes import Pipeline
@@ -28,6 +31,7 @@ class Running:
         self._remembered = Remembered(dict(options.inputs))
         self._last_pipeline: str | None = None
         self._asking: Ask | None = None
+        self._run: Worker[None] | None = None
         self._set_aside: set[str] = set()
 
     async def start(self) -> None:
@@ -45,11 +49,11 @@ class Running:
             self._begin(findings.program, pipeline, inputs)
 
     def stop(self) -> None:
-        """Cancel the run and wait for nothing."""
-        if self._workbench.session.view.active:
-            self._workbench.workers.cancel_group(self._workbench, "run")
-        else:
+        """Cancel the run."""
+        if self._run is None or not self._workbench.session.view.active:
             self._workbench.tell("No run is going on")
+        elif not self._workbench.session.stop():
+            self._run.cancel()
 
     def offer_question(self) -> None:
         """Open the form for a question that has not been set aside; close it when the question is gone."""
@@ -88,7 +92,7 @@ class Running:
         if len(found) == 1:
             return next(iter(found.values()))
         names = sorted(found, key=lambda name: name != self._last_pipeline)
-        chosen = await self._workbench.app.push_screen_wait(Choose("Run which pipeline?", names))
+        chosen = await self._workbench.host.push_screen_wait(Choose("Run which pipeline?", names))
         self._last_pipeline = chosen or self._last_pipeline
         return found[chosen] if chosen is not None else None
 
@@ -97,7 +101,7 @@ class Running:
             return {}
         name = pipeline.name.text
         form = Arguments(program, pipeline, self._remembered.texts(name))
-        answer = await self._workbench.app.push_screen_wait(form)
+        answer = await self._workbench.host.push_screen_wait(form)
         if answer is None:
             return None
         values, texts = answer
@@ -108,13 +112,15 @@ class Running:
         options, workbench = self._options, self._workbench
         launch = choose_launch(workbench.document.path, replies=options.replies, model=options.model)
         self._set_aside.clear()
-        run = workbench.session.run(program, pipeline.name.text, inputs, launch)
-        workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
-        workbench.run_began()
+        self._go_on(workbench.session.run(program, pipeline.name.text, inputs, launch))
+
+    def _go_on(self, run: Coroutine[Any, Any, None]) -> None:
+        self._run = self._workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
+        self._workbench.run_began()
 
     def _ask(self, question: Question) -> None:
         self._asking = Ask(question)
-        self._workbench.app.push_screen(self._asking, lambda answer: self._answered(question, answer))
+        self._workbench.host.push_screen(self._asking, lambda answer: self._answered(question, answer))
 
     def _answered(self, question: Question, answer: Answer | None) -> None:
         self._asking = None
@@ -125,7 +131,5 @@ class Running:
         elif answer.later:
             session.leave_open(name)
         elif not session.answer(name, answer.value):
-            resumed = session.resume(name, answer.value)
-            self._workbench.run_worker(resumed, name="the run", group="run", exclusive=True, exit_on_error=False)
-            self._workbench.run_began()
+            self._go_on(session.resume(name, answer.value))
         self.offer_question()

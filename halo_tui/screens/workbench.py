@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from textual import on
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
@@ -86,6 +86,14 @@ class Workbench(Screen[None]):
         self._show_run()
         self._check_soon()
 
+    async def on_unmount(self) -> None:
+        await self.session.close()
+
+    @property
+    def host(self) -> App[int]:
+        """The application, with the type of its result."""
+        return cast("App[int]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves it open
+
     # --- writing ---------------------------------------------------------------------------------------------
 
     @property
@@ -150,7 +158,7 @@ class Workbench(Screen[None]):
         if self.document.changed_on_disk:
             choices = (("overwrite", "Overwrite"), ("cancel", "Cancel"))
             message = f"{self.document.path.name} was changed by another program since it was opened."
-            if await self.app.push_screen_wait(Confirm("Changed on disk", message, choices)) != "overwrite":
+            if await self.host.push_screen_wait(Confirm("Changed on disk", message, choices)) != "overwrite":
                 return False
         try:
             await asyncio.to_thread(self.document.save)
@@ -170,10 +178,10 @@ class Workbench(Screen[None]):
             lost += ["A run is going on; it will be stopped."] if active else []
             choices = [("save", "Save and quit")] if unsaved else []
             choices += [("quit", "Quit without saving" if unsaved else "Quit"), ("cancel", "Cancel")]
-            choice = await self.app.push_screen_wait(Confirm("Quit?", "\n".join(lost), choices))
+            choice = await self.host.push_screen_wait(Confirm("Quit?", "\n".join(lost), choices))
             if choice not in ("save", "quit") or (choice == "save" and not await self.save()):
                 return
-        self.app.exit()
+        self.host.exit()
 
     # --- the run ---------------------------------------------------------------------------------------------
 
@@ -187,8 +195,13 @@ class Workbench(Screen[None]):
         self.running.open_question()
 
     def action_copy_output(self) -> None:
-        self.app.copy_to_clipboard(pretty(self.session.view.output))
+        self.host.copy_to_clipboard(pretty(self.session.view.output))
         self.tell("The output was sent to the terminal's clipboard")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's hook
+        """The footer shows the keys that matter now."""
+        matters = {"stop": self.session.view.active, "answer": bool(self.session.questions)}
+        return matters.get(action, True)
 
     def run_began(self) -> None:
         """A run starts: show its stages, unless it is continued in another pane."""
@@ -213,6 +226,7 @@ class Workbench(Screen[None]):
         self.query_one(Data).show_tree(self._tree)
         self._show_marks()
         self._show_status()
+        self.refresh_bindings()
         self.running.offer_question()
         if not run.active and not self._concluded:
             self._conclude()
@@ -280,14 +294,16 @@ class Workbench(Screen[None]):
         self.notify(one_line(message), severity="error" if failed else "information", markup=False)
 
     def action_help(self) -> None:
-        self.app.push_screen(Help())
+        self.host.push_screen(Help())
 
     def action_palette(self) -> None:
-        self.app.action_command_palette()
+        self.host.action_command_palette()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Nothing that goes wrong in the background takes the editor down."""
+        worker = cast("Worker[object]", event.worker)  # pyright: ignore[reportUnknownMemberType]
         if event.state is WorkerState.ERROR:
-            self.tell(f"{event.worker.name} failed: {event.worker.error}", failed=True)
+            self.tell(f"{worker.name} failed: {worker.error}", failed=True)
 
     def _show_marks(self) -> None:
         problems = self.findings.problems if self.findings else ()
