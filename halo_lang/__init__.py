@@ -12,8 +12,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from halo_lang.checks import Analysis as Analysis
-    from halo_lang.checks import check as check
+    from halo_lang.analysis import Analysis as Analysis
+    from halo_lang.analysis import check as check
     from halo_lang.diagnostics import Diagnostic as Diagnostic
     from halo_lang.diagnostics import Severity as Severity
     from halo_lang.parser import not_utf8 as not_utf8
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from halo_lang.source import decode as decode
 
 _HOMES = {
-    "Analysis": "checks",
+    "Analysis": "analysis",
     "Diagnostic": "diagnostics",
     "Position": "source",
     "Program": "program",
@@ -37,7 +37,7 @@ _HOMES = {
     "SourceDecodeError": "source",
     "Span": "source",
     "Unit": "program",
-    "check": "checks",
+    "check": "analysis",
     "decode": "source",
     "not_utf8": "parser",
     "parse": "parser",

@@ -1,0 +1,59 @@
+"""The checks, one module a family.
+
+A declaration check looks at one declaration and asks its `Scope` about the others; its places count from the
+declaration's unit. A program check looks at all of them and gives absolute places. A new family is a new module
+and one entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final, TypeAlias
+
+from halo_lang.checks import (
+    arguments,
+    catalogued,
+    declared,
+    duplicates,
+    flow,
+    permissions,
+    references,
+    texts,
+    values,
+)
+from halo_lang.diagnostics import Diagnostic
+from halo_lang.nodes import Declaration
+from halo_lang.program import Program
+from halo_lang.symbols import Scope, Symbols
+
+DeclarationCheck: TypeAlias = Callable[[Declaration, Scope], Iterator[Diagnostic]]
+ProgramCheck: TypeAlias = Callable[[Program, Symbols], Iterator[Diagnostic]]
+
+DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
+    declared.reserved_names,
+    references.references,
+    references.call_forms,
+    duplicates.repeated_fields,
+    duplicates.repeated_keys,
+    duplicates.hiding_names,
+    catalogued.methods,
+    catalogued.providers,
+    catalogued.rules,
+    catalogued.directives,
+    catalogued.models,
+    arguments.check,
+    permissions.equipment,
+    permissions.environment,
+    flow.directives,
+    flow.else_arms,
+    flow.loop_targets,
+    flow.loop_conditions,
+    texts.placeholders,
+    texts.escapes,
+    values.unknown_values,
+)
+
+PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (
+    declared.repeated_names,
+    declared.endless_schemas,
+)

@@ -1,0 +1,117 @@
+"""Arguments fit their signatures: all there and none too many (HL302), of the right type and in range (HL303),
+no unknown config key (HL304), positional ones first (HL305), each name once (HL205)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from halo_lang.catalog.signature import Problem, Signature
+from halo_lang.checks.groups import Group, groups
+from halo_lang.checks.literals import flaw
+from halo_lang.diagnostics import Diagnostic, Fix, Related, error
+from halo_lang.nodes import Argument, Declaration, Name
+from halo_lang.source import Span
+from halo_lang.spelling import nearest
+from halo_lang.symbols import Scope
+
+
+def check(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    """Everything about the arguments in a declaration."""
+    for group in groups(declaration, scope):
+        if group.args or group.signature is not None:
+            yield from _check(group)
+
+
+def _check(group: Group) -> Iterator[Diagnostic]:
+    named = {argument.name.text: argument for argument in reversed(group.args) if argument.name is not None}
+    positional = [argument for argument in group.args if argument.name is None]
+    yield from _repeated(group.args, named)
+    late = _late(group.args)
+    yield from (_misplaced(group, argument) for argument in late)
+    if group.signature is None:
+        return
+    bound = group.signature.bind(positional, named)
+    # What a positional argument in the wrong place means is anybody's guess, so it is not judged twice.
+    if not late:
+        yield from _unbound(group, group.signature, positional, named, bound.problems)
+    yield from _ill_typed(group, group.signature, [*bound.arguments.items()], bound.rest)
+
+
+def _repeated(args: Sequence[Argument], named: dict[str, Argument]) -> Iterator[Diagnostic]:
+    for argument in args:
+        if argument.name is not None and named[argument.name.text] is not argument:
+            yield _twice(argument.name, named[argument.name.text].span)
+
+
+def _late(args: Sequence[Argument]) -> list[Argument]:
+    first = next((index for index, argument in enumerate(args) if argument.name is not None), len(args))
+    return [argument for argument in args[first:] if argument.name is None]
+
+
+def _misplaced(group: Group, argument: Argument) -> Diagnostic:
+    message = f"{group.what}: a positional argument stands behind a named one"
+    return error("HL305", message, argument.span, hint="put it before the named arguments, or give it a name")
+
+
+def _unbound(
+    group: Group,
+    signature: Signature,
+    positional: list[Argument],
+    named: dict[str, Argument],
+    problems: Sequence[Problem],
+) -> Iterator[Diagnostic]:
+    unknown = any(problem.kind == "unknown" for problem in problems)
+    for problem in problems:
+        name = named[problem.name].name if problem.name in named else None
+        match problem.kind:
+            case "surplus":
+                yield _surplus(group, signature, positional[problem.index])
+            case "unknown" if name is not None:
+                yield _unknown(group, signature, named[problem.name], name)
+            case "duplicate" if name is not None:
+                yield _twice(name, positional[0].span)
+            case "missing" if not unknown:
+                # A misspelt name leaves its parameter without a value; that is one mistake, not two.
+                hint = f"write {_usage(group, signature)}"
+                yield error("HL302", f"{group.what} needs `{problem.name}`", group.close, hint=hint)
+            case _:
+                pass
+
+
+def _surplus(group: Group, signature: Signature, argument: Argument) -> Diagnostic:
+    count = sum(not parameter.named_only for parameter in signature.parameters)
+    takes = f"{count} positional argument{'' if count == 1 else 's'}" if count else "no positional arguments"
+    return error("HL302", f"{group.what} takes {takes}", argument.span, hint=f"write {_usage(group, signature)}")
+
+
+def _unknown(group: Group, signature: Signature, argument: Argument, name: Name) -> Diagnostic:
+    guess = nearest(name.text, signature.names)
+    hint = f"did you mean `{guess}`?" if guess else f"write {_usage(group, signature)}"
+    if group.unknown == "HL304" and guess is None:
+        hint = f"there are {', '.join(signature.names)}" if signature.names else "it takes none"
+    fix = Fix(name.span, guess) if guess else None
+    place = name.span if group.unknown == "HL304" else argument.span
+    what = "setting" if group.unknown == "HL304" else "argument"
+    return error(group.unknown, f"{group.what} has no {what} `{name.text}`", place, hint=hint, fix=fix)
+
+
+def _ill_typed(
+    group: Group, signature: Signature, given: list[tuple[str, Argument]], rest: Sequence[Argument]
+) -> Iterator[Diagnostic]:
+    pairs = [(signature.by_name[name], argument) for name, argument in given]
+    if signature.rest is not None:
+        pairs += [(signature.rest, argument) for argument in rest]
+    for parameter, argument in sorted(pairs, key=lambda pair: pair[1].span):
+        found = flaw(parameter, argument.value, group.fixed)
+        if found is not None:
+            name = argument.name.text if argument.name is not None else parameter.name
+            yield error("HL303", f"{group.what}: `{name}` {found.text}", found.span, hint=found.hint)
+
+
+def _twice(name: Name, first: Span) -> Diagnostic:
+    related = (Related("first given here", first),)
+    return error("HL205", f"`{name.text}` is given twice", name.span, hint="remove one", related=related)
+
+
+def _usage(group: Group, signature: Signature) -> str:
+    return f"`{group.what}{signature}`"

@@ -1,0 +1,195 @@
+"""Names that refer to declarations: they exist (HL203) and are of the right kind (HL204)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from halo_lang import catalog, nodes
+from halo_lang.checks.walk import calls
+from halo_lang.diagnostics import Diagnostic, Fix, error
+from halo_lang.nodes import Argument, Call, Declaration, Name, TypeRef
+from halo_lang.spelling import NameIndex, listed
+from halo_lang.symbols import Kind, Scope
+
+FIELD_TYPES: Final = ("String", "Number", "Integer", "Boolean", "Array", "List", "Object", "JSON", "Any")
+_FIELD_TYPE_INDEX: Final = NameIndex(FIELD_TYPES)
+_BUILT_IN: Final = frozenset({"System", "Env"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name that must be declared as one of `kinds`; `wanted` says so in words."""
+
+    name: Name
+    wanted: str
+    kinds: tuple[Kind, ...]
+
+
+def references(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    """HL203 and HL204 at every name in a reference position (spec 12.1)."""
+    for reference in _REFERENCES[type(declaration)](declaration, scope):
+        found = _resolve(reference, scope)
+        if found is not None:
+            yield found
+
+
+def call_forms(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    """HL204: agents, tools and `System` are called by a method, pipelines by their name alone."""
+    if not isinstance(declaration, nodes.Pipeline):
+        return
+    for stage in declaration.stages:
+        for call in calls(stage):
+            found = _call_form(call, scope)
+            if found is not None:
+                yield found
+
+
+def tool_names(args: Iterable[Argument]) -> Iterator[Name]:
+    """The names that `tool:` and `tools:` give; `auto` and `none` are none."""
+    for argument in args:
+        if argument.name is None or argument.name.text not in ("tool", "tools"):
+            continue
+        value = argument.value
+        if isinstance(value, nodes.Path) and not (argument.name.text == "tools" and value.root in ("auto", "none")):
+            yield value.parts[0]
+        elif isinstance(value, nodes.ListValue):
+            yield from (item.parts[0] for item in value.items if isinstance(item, nodes.Path))
+
+
+def is_agent_call(call: Call, scope: Scope) -> bool:
+    """Whether a call's callee is a declared agent."""
+    found = scope.lookup(call.callee.text)
+    return found is not None and found.kind is Kind.AGENT
+
+
+def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
+    name = reference.name
+    found = scope.lookup(name.text)
+    if found is not None:
+        if found.kind is Kind.UNKNOWN or found.kind in reference.kinds:
+            return None
+        message = f"`{name.text}` is {_a(found.kind)}, not {reference.wanted}"
+    elif name.text in _BUILT_IN:
+        message = f"`{name.text}` is built in, not {reference.wanted}"
+    else:
+        return _unknown(reference, scope)
+    return error("HL204", message, name.span, hint=_existing(reference, scope))
+
+
+def _unknown(reference: Reference, scope: Scope) -> Diagnostic:
+    name = reference.name
+    message = f"`{name.text}` is not declared; {reference.wanted} is needed here"
+    guess = scope.suggest(name.text, *reference.kinds)
+    if guess is None and Kind.SCHEMA in reference.kinds:
+        guess = _FIELD_TYPE_INDEX.nearest(name.text)
+    if guess is None:
+        return error("HL203", message, name.span, hint=_existing(reference, scope))
+    return error("HL203", message, name.span, hint=f"did you mean `{guess}`?", fix=Fix(name.span, guess))
+
+
+def _existing(reference: Reference, scope: Scope) -> str:
+    names = scope.existing(*reference.kinds)
+    return f"declared are {listed(names)}" if names else f"no {' or '.join(reference.kinds)} is declared"
+
+
+def _call_form(call: Call, scope: Scope) -> Diagnostic | None:
+    name = call.callee
+    found = scope.lookup(name.text)
+    if found is None or found.kind is Kind.UNKNOWN:
+        return None
+    if call.method is None and found.kind in (Kind.AGENT, Kind.TOOL):
+        message = f"`{name.text}` is {_a(found.kind)}: a call names one of its methods"
+        return error("HL204", message, name.span, hint=f"write `{name.text}.method(…)`")
+    if call.method is not None and found.kind is Kind.PIPELINE:
+        message = f"`{name.text}` is a pipeline: it has no methods"
+        return error("HL204", message, name.span, hint=f"write `{name.text}(…)`")
+    return None
+
+
+def _a(kind: Kind) -> str:
+    return "a tool or store" if kind is Kind.TOOL else f"{'an' if kind is Kind.AGENT else 'a'} {kind}"
+
+
+# --- where references stand
+
+
+def _tools(names: Iterable[Name]) -> Iterator[Reference]:
+    return (Reference(name, "a tool or store", (Kind.TOOL,)) for name in names)
+
+
+def _policy(node: nodes.Policy, _: Scope) -> Iterator[Reference]:
+    waiting = list(reversed(node.rules))
+    while waiting:
+        rule = waiting.pop()
+        waiting += [argument.value for argument in rule.args if isinstance(argument.value, nodes.Rule)]
+        spec = catalog.rule(rule.name.text)
+        if spec is not None:
+            yield from _rule(rule, spec.signature)
+
+
+def _rule(rule: nodes.Rule, signature: catalog.Signature) -> Iterator[Reference]:
+    by_position = list(signature.parameters)
+    for index, argument in enumerate(rule.args):
+        if argument.name is not None:
+            parameter = signature.by_name.get(argument.name.text)
+        else:
+            parameter = by_position[index] if index < len(by_position) else signature.rest
+            parameter = signature.rest if parameter is not None and parameter.named_only else parameter
+        if parameter is None or not isinstance(argument.value, nodes.Path):
+            continue
+        if parameter.type == "method":
+            yield from _tools(argument.value.parts[:1])
+        elif parameter.type == "schema":
+            yield Reference(argument.value.parts[0], "a schema", (Kind.SCHEMA,))
+
+
+def _provider(_: nodes.Provider, __: Scope) -> Iterator[Reference]:
+    return iter(())
+
+
+def _schema(node: nodes.Schema, _: Scope) -> Iterator[Reference]:
+    for field in node.fields:
+        type_: TypeRef | None = field.type
+        while type_ is not None:
+            if type_.name.text not in FIELD_TYPES:
+                yield Reference(type_.name, "a schema or a built-in type", (Kind.SCHEMA,))
+            type_ = type_.item
+
+
+def _agent(node: nodes.Agent, _: Scope) -> Iterator[Reference]:
+    yield from _directives(node.directives)
+    yield from _tools(tool_names(node.config))
+    yield from _tools(node.names("equips"))
+    for name in node.names("requires"):
+        yield Reference(name, "a policy", (Kind.POLICY,))
+
+
+def _directives(directives: Iterable[nodes.Directive]) -> Iterator[Reference]:
+    for directive in directives:
+        if directive.name.text != "shadow":
+            continue
+        for argument in directive.args:
+            if isinstance(argument.value, nodes.Path):
+                yield Reference(argument.value.parts[0], "an agent or a model", (Kind.AGENT,))
+
+
+def _pipeline(node: nodes.Pipeline, scope: Scope) -> Iterator[Reference]:
+    for stage in node.stages:
+        if isinstance(stage, nodes.LoopStage):
+            yield Reference(stage.agent, "an agent", (Kind.AGENT,))
+        for call in calls(stage):
+            if call.callee.text not in _BUILT_IN:
+                yield Reference(call.callee, "an agent, tool or pipeline", (Kind.AGENT, Kind.TOOL, Kind.PIPELINE))
+            if is_agent_call(call, scope):
+                yield from _tools(tool_names(call.args))
+
+
+_REFERENCES: Final[dict[type, Callable[..., Iterator[Reference]]]] = {
+    nodes.Policy: _policy,
+    nodes.Provider: _provider,
+    nodes.Schema: _schema,
+    nodes.Agent: _agent,
+    nodes.Pipeline: _pipeline,
+}

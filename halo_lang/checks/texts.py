@@ -1,0 +1,118 @@
+"""Inside string literals: placeholders (HL501) and escapes (HL502)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from halo_lang import nodes
+from halo_lang.checks.permissions import inside
+from halo_lang.checks.reach import NAMESPACES, Reach
+from halo_lang.checks.walk import arguments, conditions, leaves, operands, written_values
+from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.nodes import Declaration, Pipeline, Stage, String
+from halo_lang.placeholders import placeholders as placeholders_of
+from halo_lang.source import Span
+from halo_lang.strings import Literal
+from halo_lang.symbols import Scope
+
+
+def placeholders(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    """HL501: a `{{…}}` that stays as it is written, whatever the run does."""
+    if "{{" not in scope.text:
+        return
+    if isinstance(declaration, Pipeline):
+        yield from _in_pipeline(declaration, scope)
+        return
+    # A system prompt is filled where its agent is called, so only what never resolves is known here.
+    for value in written_values(declaration):
+        if isinstance(value, String):
+            for path, span in _placeholders(value, scope):
+                if path[0] == "Env":
+                    yield _unresolved(path, span, _NO_ENV)
+
+
+def escapes(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    r"""HL502: a backslash that begins no escape stays, which is seldom what was meant."""
+    if "\\" not in scope.text:
+        return
+    for text in _strings(declaration):
+        raw = scope.source(text.span)
+        if "\\" not in raw:
+            continue
+        for offset in Literal(raw).unknown_escapes:
+            span = Span(text.span.start + offset, text.span.start + offset + 1)
+            escape = raw[offset : offset + 2]
+            message = f"`{escape}` is no escape; the backslash stays in the text"
+            hint = r"write `\\` for a backslash, or use a '…' string; escapes are \" \\ \n \t"
+            yield Diagnostic("HL502", Severity.WARNING, message, span, hint)
+
+
+_NO_ENV: Final = "`Env` is never filled in, so that secrets cannot reach a prompt"
+
+
+def _in_pipeline(pipeline: Pipeline, scope: Scope) -> Iterator[Diagnostic]:
+    reach = Reach(pipeline)
+    start = leaves((pipeline.start,)) if pipeline.start is not None else ()
+    for text in start:
+        if isinstance(text, String):
+            yield from _unresolved_in(text, reach, 0, frozenset(), scope)
+    for number, stage in enumerate(pipeline.stages):
+        for text, local in _stage_texts(stage):
+            yield from _unresolved_in(text, reach, number, local, scope)
+
+
+def _stage_texts(stage: Stage) -> Iterator[tuple[String, frozenset[str]]]:
+    """The template strings of a stage, each with the names that only exist there."""
+    if isinstance(stage, nodes.EachStage):
+        own = frozenset((stage.item.text, "index"))
+        yield from ((text, frozenset[str]()) for text in leaves((stage.source,)) if isinstance(text, String))
+        for argument in stage.call.args:
+            yield from ((text, own) for text in leaves((argument.value,)) if isinstance(text, String))
+        return
+    for argument in arguments(stage):
+        yield from ((text, frozenset[str]()) for text in leaves((argument.value,)) if isinstance(text, String))
+
+
+def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str], scope: Scope) -> Iterator[Diagnostic]:
+    for path, span in _placeholders(text, scope):
+        if path[0] == "Env":
+            yield _unresolved(path, span, _NO_ENV)
+        elif path[0] == "context":
+            if (reason := _context_flaw(path, reach)) is not None:
+                yield _unresolved(path, span, reason)
+        elif path[0] not in local and path[0] != "current" and not reach.has(path[0], stage) and not scope.broken:
+            guess = reach.nearest(path[0], stage)
+            yield _unresolved(path, span, f"did you mean `{guess}`?" if guess else _UNKNOWN)
+
+
+_UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or `context.…`"
+
+
+def _context_flaw(path: tuple[str, ...], reach: Reach) -> str | None:
+    if len(path) > 1 and path[1] not in NAMESPACES:
+        return f"`context` has {', '.join(sorted(NAMESPACES))}"
+    if len(path) > 2 and path[1] == "input" and not reach.is_parameter(path[2]):
+        return "`context.input` has the pipeline's parameters"
+    return None
+
+
+def _unresolved(path: tuple[str, ...], span: Span, hint: str) -> Diagnostic:
+    message = f"`{{{{{'.'.join(path)}}}}}` resolves to nothing here and stays as it is written"
+    return Diagnostic("HL501", Severity.WARNING, message, span, hint)
+
+
+def _placeholders(text: String, scope: Scope) -> Iterator[tuple[tuple[str, ...], Span]]:
+    if "{{" not in text.value:
+        return
+    literal = Literal(scope.source(text.span))
+    for found in placeholders_of(text.value):
+        yield found.segments, inside(literal, text.span, Span(found.start, found.end))
+
+
+def _strings(declaration: Declaration) -> Iterator[String]:
+    yield from (value for value in written_values(declaration) if isinstance(value, String))
+    if isinstance(declaration, Pipeline):
+        for stage in declaration.stages:
+            for condition in conditions(stage):
+                yield from (operand for operand in operands(condition) if isinstance(operand, String))

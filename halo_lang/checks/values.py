@@ -1,0 +1,99 @@
+"""Bare names as values (HL504)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from halo_lang import nodes
+from halo_lang.checks.permissions import inside
+from halo_lang.checks.reach import NAMESPACES, Reach
+from halo_lang.checks.references import is_agent_call
+from halo_lang.checks.walk import calls, conditions, leaves, loop_condition, operands
+from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.nodes import Argument, Declaration, Path, Pipeline, Stage
+from halo_lang.source import Span
+from halo_lang.strings import Literal
+from halo_lang.symbols import Scope
+
+_WORDS: Final = frozenset({"auto", "none", "current", "Env", "context"})
+_NOWHERE: Final = frozenset[str]()
+
+
+def unknown_values(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
+    """HL504: a name that is no parameter, result or declaration in reach; a run would find null there."""
+    if not isinstance(declaration, Pipeline) or scope.broken:
+        return
+    reach = Reach(declaration)
+    start = (declaration.start,) if declaration.start is not None else ()
+    for path in _paths(start):
+        yield from _unknown(path, reach, 0, _NOWHERE, scope)
+    for number, stage in enumerate(declaration.stages):
+        for path, local in _stage_paths(stage, scope):
+            yield from _unknown(path, reach, number, local, scope)
+
+
+def _stage_paths(stage: Stage, scope: Scope) -> Iterator[tuple[Path, frozenset[str]]]:
+    """The paths of a stage, each with the names that only exist there."""
+    local = frozenset((stage.item.text, "index")) if isinstance(stage, nodes.EachStage) else _NOWHERE
+    for call in calls(stage):
+        args = _values(call.args) if is_agent_call(call, scope) else call.args
+        yield from ((path, local) for path in _paths(argument.value for argument in args))
+    for condition in conditions(stage):
+        yield from ((operand, _NOWHERE) for operand in operands(condition) if isinstance(operand, Path))
+    yield from ((path, _NOWHERE) for path in _own_paths(stage, scope))
+
+
+def _own_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
+    match stage:
+        case nodes.EachStage():
+            yield from _paths((stage.source, *(argument.value for argument in stage.args)))
+        case nodes.YieldStage():
+            yield from _paths(argument.value for argument in _without_channel(stage.args))
+        case nodes.LoopStage():
+            yield from _paths(argument.value for argument in stage.args)
+            yield from _loop_paths(stage.condition, scope)
+        case _:
+            return
+
+
+def _values(args: Iterable[Argument]) -> Iterator[Argument]:
+    """An agent call's arguments without those that name tools."""
+    return (argument for argument in args if argument.name is None or argument.name.text not in ("tool", "tools"))
+
+
+def _without_channel(args: Iterable[Argument]) -> Iterator[Argument]:
+    """A yield's arguments without the channel, which may be any name; by position it is the second."""
+    for index, argument in enumerate(args):
+        if argument.name.text != "channel" if argument.name is not None else index != 1:
+            yield argument
+
+
+def _paths(values: Iterable[nodes.ArgumentValue]) -> Iterator[Path]:
+    return (leaf for leaf in leaves(values) if isinstance(leaf, Path))
+
+
+def _loop_paths(text: nodes.String, scope: Scope) -> Iterator[Path]:
+    condition = loop_condition(text.value)
+    if isinstance(condition, Diagnostic):
+        return
+    literal = Literal(scope.source(text.span))
+    for operand in operands(condition):
+        if isinstance(operand, Path):
+            yield Path(operand.parts, inside(literal, text.span, operand.span))
+
+
+def _unknown(path: Path, reach: Reach, stage: int, local: frozenset[str], scope: Scope) -> Iterator[Diagnostic]:
+    root = path.root
+    if root == "context" and len(path.parts) > 1 and path.segments[1] not in NAMESPACES:
+        message = f"`context` has no `{path.segments[1]}`"
+        yield _warning(message, path.span, f"there are {', '.join(sorted(NAMESPACES))}")
+    elif root not in _WORDS and root not in local and not reach.has(root, stage) and scope.lookup(root) is None:
+        guess = reach.nearest(root, stage) or scope.suggest(root)
+        hint = f"did you mean `{guess}`?" if guess else 'write a text as "…"'
+        message = f"`{root}` is no parameter, result or declaration in reach; a run finds null here"
+        yield _warning(message, path.span, hint)
+
+
+def _warning(message: str, span: Span, hint: str) -> Diagnostic:
+    return Diagnostic("HL504", Severity.WARNING, message, span, hint)

@@ -1,0 +1,146 @@
+"""The parts of declarations that several checks look at: calls, bindings, arguments, values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from halo_lang import nodes
+from halo_lang.diagnostics import Diagnostic
+from halo_lang.nodes import Argument, ArgumentValue, Call, Condition, Declaration, Name, Stage
+
+Leaf: TypeAlias = (
+    nodes.String | nodes.Number | nodes.Duration | nodes.Boolean | nodes.Null | nodes.Path | nodes.ModelRef
+)
+
+
+def calls(stage: Stage) -> tuple[Call, ...]:
+    """The calls that a stage may make."""
+    match stage:
+        case nodes.PipeStage() | nodes.EachStage():
+            return (stage.call,)
+        case nodes.BranchStage():
+            return tuple(arm.call for arm in stage.arms)
+        case nodes.FanOutStage():
+            return tuple(item.call for item in stage.items)
+        case nodes.GateStage():
+            return (stage.call,) if stage.call is not None else ()
+        case _:
+            return ()
+
+
+def bindings(stage: Stage) -> tuple[Name, ...]:
+    """The names that a stage binds with `as`, those of its items included."""
+    items = stage.items if isinstance(stage, nodes.FanOutStage) else ()
+    names = (*(item.binding for item in items), stage.binding)
+    return tuple(name for name in names if name is not None)
+
+
+def conditions(stage: Stage) -> tuple[Condition, ...]:
+    """The conditions written in a stage (a loop's is a string: see `loop_condition`)."""
+    match stage:
+        case nodes.GateStage():
+            return (stage.condition,)
+        case nodes.BranchStage():
+            return tuple(arm.condition for arm in stage.arms if arm.condition is not None)
+        case _:
+            return ()
+
+
+def arguments(stage: Stage) -> Iterator[Argument]:
+    """All arguments of a stage: those of its calls and its own."""
+    for call in calls(stage):
+        yield from call.args
+    if isinstance(stage, nodes.EachStage | nodes.YieldStage | nodes.LoopStage):
+        yield from stage.args
+
+
+def leaves(values: Iterable[ArgumentValue]) -> Iterator[Leaf]:
+    """The values that are no lists or rules, in order, however deep they stand."""
+    for value in values:
+        match value:
+            case nodes.ListValue():
+                yield from leaves(value.items)
+            case nodes.Rule():
+                yield from leaves(argument.value for argument in value.args)
+            case _:
+                yield value
+
+
+def operands(condition: Condition) -> list[nodes.Path | nodes.String]:
+    """The paths and texts in a condition, in order."""
+    found: list[nodes.Path | nodes.String] = []
+    # A long chain of operators nests as deep as it is long, so this does not recurse.
+    waiting = [condition]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case nodes.Or() | nodes.And() | nodes.Comparison():
+                waiting += (node.right, node.left)
+            case nodes.Not():
+                waiting.append(node.operand)
+            case nodes.Path() | nodes.String():
+                found.append(node)
+            case _:
+                pass
+    return found
+
+
+def written_values(declaration: Declaration) -> Iterator[Leaf]:
+    """Every value in a declaration outside conditions; the condition of a loop counts as the string it is."""
+    return _WRITTEN[type(declaration)](declaration)
+
+
+@lru_cache(maxsize=1024)
+def loop_condition(text: str) -> Condition | Diagnostic:
+    """The condition in a loop's string, or why it is none; places count in the string's value."""
+    # The parser brings lark along, which nothing else here needs.
+    from halo_lang.parser import parse_condition
+
+    return parse_condition(text)
+
+
+def _values(args: Iterable[Argument]) -> Iterator[Leaf]:
+    return leaves(argument.value for argument in args)
+
+
+def _policy(node: nodes.Policy) -> Iterator[Leaf]:
+    return leaves(node.rules)
+
+
+def _provider(node: nodes.Provider) -> Iterator[Leaf]:
+    return _values(node.args)
+
+
+def _schema(_: nodes.Schema) -> Iterator[Leaf]:
+    return iter(())
+
+
+def _agent(node: nodes.Agent) -> Iterator[Leaf]:
+    for directive in node.directives:
+        yield from _values(directive.args)
+    yield from _values(node.config)
+    yield from (modifier.text for modifier in node.modifiers if isinstance(modifier, nodes.SystemModifier))
+
+
+def _pipeline(node: nodes.Pipeline) -> Iterator[Leaf]:
+    for directive in node.directives:
+        yield from _values(directive.args)
+    if node.start is not None:
+        yield from leaves((node.start,))
+    for stage in node.stages:
+        if isinstance(stage, nodes.EachStage):
+            yield from leaves((stage.source,))
+        if isinstance(stage, nodes.LoopStage):
+            yield stage.condition
+        yield from _values(arguments(stage))
+
+
+_WRITTEN: Final[dict[type, Callable[..., Iterator[Leaf]]]] = {
+    nodes.Policy: _policy,
+    nodes.Provider: _provider,
+    nodes.Schema: _schema,
+    nodes.Agent: _agent,
+    nodes.Pipeline: _pipeline,
+}

@@ -1,0 +1,72 @@
+"""Near misses: which existing name somebody may have meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+LONGEST = 64
+"""Longer names are nobody's typing mistake; they are left out, so that the work stays linear in the text."""
+_CROWD = 50
+
+
+class NameIndex:
+    """Names that can be found by a slightly wrong spelling.
+
+    Near are names that become equal when at most one character is left out on each side, letter case and
+    underscores apart: one letter missing, surplus, other, or two swapped. Looking up costs the word's length,
+    not the number of names.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+        self._by_key: dict[str, list[str]] | None = None
+
+    def near(self, word: str) -> list[str]:
+        """The names that `word` may stand for, the likeliest first; never the word itself."""
+        if self._by_key is None:
+            self._by_key = _keyed(self._names)
+        by_key = self._by_key
+        found = {name for key in _keys(word) for name in by_key.get(key, ()) if name != word}
+        return sorted(found, key=lambda name: _distance(word, name))
+
+    def nearest(self, word: str) -> str | None:
+        """The likeliest name, None when there is none within reach."""
+        return next(iter(self.near(word)), None)
+
+
+def nearest(word: str, names: Iterable[str]) -> str | None:
+    """The likeliest of a few names."""
+    return NameIndex(names).nearest(word)
+
+
+def listed(names: Iterable[str], limit: int = 12) -> str:
+    """Names for a message: ``a, b, c``, and how many more there are."""
+    every = list(names)
+    more = f" and {len(every) - limit} more" if len(every) > limit else ""
+    return ", ".join(every[:limit]) + more
+
+
+def _keyed(names: Iterable[str]) -> dict[str, list[str]]:
+    by_key: dict[str, list[str]] = {}
+    for name in names:
+        for key in _keys(name):
+            crowd = by_key.setdefault(key, [])
+            # What so many names are near to is no help to anybody.
+            if len(crowd) < _CROWD:
+                crowd.append(name)
+    return by_key
+
+
+def _keys(word: str) -> Iterator[str]:
+    if len(word) > LONGEST:
+        return
+    folded = word.replace("_", "").casefold()
+    yield folded
+    if len(folded) > 2:
+        yield from {folded[:at] + folded[at + 1 :] for at in range(len(folded))}
+
+
+def _distance(word: str, name: str) -> tuple[bool, int, int, str]:
+    folded, other = word.casefold(), name.casefold()
+    unlike = sum(mine != theirs for mine, theirs in zip(folded, other, strict=False))
+    return folded != other, abs(len(word) - len(name)), unlike, name
