@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, is_list, is_object
 
 REDACTED = "[REDACTED]"
 MINIMUM_LENGTH = 4
@@ -58,8 +58,8 @@ class Redactor:
     def _walk(self, value: Json) -> Json:
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, list):
+        if is_list(value):
             return [self._walk(item) for item in value]
-        if isinstance(value, dict):
+        if is_object(value):
             return {self.text(key): self._walk(item) for key, item in value.items()}
         return value

@@ -83,7 +83,7 @@ class RunResult:
     context: Context
     error: HaloError | None = None
     interrupts: tuple[Interrupt, ...] = ()
-    origins: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    origins: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     @property
     def head(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from halo_lang import nodes, parse_condition
 from halo_lang.diagnostics import Diagnostic
 from halo_runtime.json_types import Json
+from halo_runtime.values import type_name
 
 
 def choices_after(
@@ -21,11 +22,11 @@ def choices_after(
     if asked.binding is not None:
         names |= {(asked.binding.text,), ("context", "data", asked.binding.text)}
     flowing = {("context",), ("context", "current")}
-    found: dict[tuple[type, Json], Json] = {}
+    found: dict[tuple[str, Json], Json] = {}
     for stage in pipeline.stages[pipeline.stages.index(asked) + 1 :]:
         for condition in _conditions(stage):
             for literal in _compared(condition, names | flowing):
-                found.setdefault((type(literal), literal), literal)
+                found.setdefault((type_name(literal), literal), literal)
         if not isinstance(stage, nodes.GateStage) or stage.call is not None:
             flowing = set[tuple[str, ...]]()
     return tuple(found.values())

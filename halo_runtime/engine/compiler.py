@@ -229,9 +229,7 @@ def _pipe(compiler: PipelineCompiler, stage: nodes.PipeStage) -> None:
     _add_pipe(compiler, stage.call, stage.binding, stage.operator, compiler.is_last(stage))
 
 
-def _add_pipe(
-    compiler: PipelineCompiler, call: nodes.Call, binding: nodes.Name | None, span: Span, last: bool
-) -> None:
+def _add_pipe(compiler: PipelineCompiler, call: nodes.Call, binding: nodes.Name | None, span: Span, last: bool) -> None:
     compiler.calls_agent(call)
     info = compiler.info("pipe", f"|> {_label(call)}", span)
     compiled = compiler.call(call, makes_output=last)

@@ -44,6 +44,15 @@ class Paused(ControlFlow):
         self.interrupts = interrupts
 
 
+def ending_of(problem: BaseException) -> str:
+    """How something ended that did not complete, in the words of events: failed, halted, paused or cancelled."""
+    if isinstance(problem, HaloError):
+        return "failed"
+    if isinstance(problem, Halted):
+        return "halted"
+    return "paused" if isinstance(problem, Paused) else "cancelled"
+
+
 class Effects:
     """Performs effects once and records them in `journal`."""
 
@@ -74,9 +83,8 @@ class Effects:
             return await self._replay(record, kind, request)
 
         def note(outcome: Outcome, result: Json) -> None:
-            self.journal.append(
-                EffectRecord(path, kind, digest(request), outcome, result, tuple(sorted(origins)), tuple(sorted(guards)))
-            )
+            sources = (tuple(sorted(origins)), tuple(sorted(guards)))
+            self.journal.append(EffectRecord(path, kind, digest(request), outcome, result, *sources))
 
         try:
             result = await do()

@@ -88,9 +88,7 @@ class Frame:
         self.current_origins: Origins = NO_ORIGINS
         self.digest = ""
 
-    def fork(
-        self, strand: Strand, *, current: Json, origins: Origins, local_values: JsonObject | None = None
-    ) -> Frame:
+    def fork(self, strand: Strand, *, current: Json, origins: Origins, local_values: JsonObject | None = None) -> Frame:
         """A view for one parallel arm or item: the same results, a strand and a flowing value of its own.
 
         The results are shared, not copied: a block writes to them only when all its items have ended.
@@ -155,8 +153,9 @@ class Frame:
         # Whole namespaces are copied: they grow while the run goes on, a value once read does not.
         if not segments:
             return {name: dict(value) if name in self.namespaces else value for name, value in self.data.items()}
-        value = lookup(self.data, segments)
-        return dict(value) if len(segments) == 1 and segments[0] in self.namespaces else value
+        if len(segments) == 1 and segments[0] in self.namespaces:
+            return dict(self.data[segments[0]])
+        return lookup(self.data, segments)
 
     def origins_of(self, segments: tuple[str, ...]) -> Origins:
         """The effects that the value at a path came from."""
@@ -166,8 +165,10 @@ class Frame:
             if root == "data":
                 return self._data_origins(tuple(rest))
             if root == "input":
-                return self.input_origins.get(rest[0], NO_ORIGINS) if rest else NO_ORIGINS.union(
-                    *self.input_origins.values()
+                return (
+                    self.input_origins.get(rest[0], NO_ORIGINS)
+                    if rest
+                    else NO_ORIGINS.union(*self.input_origins.values())
                 )
             return self.current_origins if root == "current" else NO_ORIGINS
         if root in self.locals:
@@ -199,9 +200,7 @@ class Frame:
     def bind(self, name: str, value: Json, origins: Origins) -> None:
         """Store a result under a name of its own: an `as` name, a method alone, a nested pipeline."""
         if name in self.namespaces:
-            self.run.warn(
-                self, f"a result named {name} meets the namespace context.data.{name}; the namespace is kept"
-            )
+            self.run.warn(self, f"a result named {name} meets the namespace context.data.{name}; the namespace is kept")
             return
         self.data[name] = value
         self.origins[name] = origins

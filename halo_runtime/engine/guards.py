@@ -31,9 +31,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
 
-def examine(
-    frame: Frame, path: str, rules: Sequence[BoundRule], point: Point, text: str, call: PolicyCall
-) -> Verdict:
+def examine(frame: Frame, path: str, rules: Sequence[BoundRule], point: Point, text: str, call: PolicyCall) -> Verdict:
     """Put `text` through all rules of `point`, in the order written; redactions add up, all reasons are given."""
     reasons: list[str] = []
     for bound in rules:
@@ -60,9 +58,7 @@ def _decide(bound: BoundRule, point: Point, text: str, call: PolicyCall) -> Deci
         return Decision("block", f"the rule itself failed ({type(error).__name__})")
 
 
-def _report(
-    frame: Frame, path: str, bound: BoundRule, point: Point, decision: Decision, call: PolicyCall
-) -> None:
+def _report(frame: Frame, path: str, bound: BoundRule, point: Point, decision: Decision, call: PolicyCall) -> None:
     run = frame.run
     if run.emitter.active:
         run.emitter.emit(

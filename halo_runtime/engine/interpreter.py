@@ -13,7 +13,7 @@ from halo_runtime.engine.controller import (
     command_from_json,
     command_to_json,
 )
-from halo_runtime.engine.effects import NO_ORIGINS, ControlFlow, Halted
+from halo_runtime.engine.effects import NO_ORIGINS, Halted, ending_of
 from halo_runtime.engine.events import StageFinished, StageStarted
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.limits import TimeLimit
@@ -75,19 +75,12 @@ async def _step(frame: Frame, stage: StagePlan) -> int:
 
 def _interrupted(frame: Frame, stage: StagePlan, path: str, before: str, problem: BaseException) -> None:
     """Tell how a stage ended that did not complete; an error learns its place from the innermost stage."""
-    ending = "cancelled"
-    if isinstance(problem, HaloError):
-        ending = "failed"
-        if problem.place is None:
-            problem.place = stage.info.place
-    elif isinstance(problem, Halted):
-        ending = "halted"
-        if stage.info.kind == "gate":
-            frame.strand.record(path, "gate", stage.info.label_json, before, frame.digest)
-    elif isinstance(problem, ControlFlow):
-        ending = "paused"
+    if isinstance(problem, HaloError) and problem.place is None:
+        problem.place = stage.info.place
+    if isinstance(problem, Halted) and stage.info.kind == "gate":
+        frame.strand.record(path, "gate", stage.info.label_json, before, frame.digest)
     if frame.run.emitter.active:
-        _finished(frame, stage, path, ending, None)
+        _finished(frame, stage, path, ending_of(problem), None)
 
 
 def _finished(frame: Frame, stage: StagePlan, path: str, outcome: str, value: Json) -> None:

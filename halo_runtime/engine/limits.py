@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 from halo_runtime.errors import TimeoutExceeded
@@ -24,7 +24,7 @@ class TimeLimit:
         self._left = seconds
 
     @asynccontextmanager
-    async def enforced(self, on_expiry: Callable[[TimeoutExceeded], None]) -> AsyncIterator[None]:
+    async def enforced(self, on_expiry: Callable[[TimeoutExceeded], None]) -> AsyncGenerator[None]:
         """Cancel the body when time is up, tell `on_expiry`, and raise TimeoutExceeded."""
         try:
             async with asyncio.timeout(self.seconds) as self._timer:
@@ -42,7 +42,7 @@ class TimeLimit:
         return min(own, self._parent.remaining()) if self._parent else own
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
+    def standing_still(self) -> Generator[None]:
         """Stop this limit and those around it while people are asked; several may be asked at once."""
         self._stop()
         try:

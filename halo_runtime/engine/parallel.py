@@ -7,7 +7,7 @@ no new item starts and those that run finish first; a paused item frees its plac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias, TypeVar
 
@@ -48,7 +48,7 @@ async def all_of(jobs: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
 
 
 @asynccontextmanager
-async def _first_failure_only() -> AsyncIterator[None]:
+async def _first_failure_only() -> AsyncGenerator[None]:
     """Raise the first of a group's errors alone: it is the cause, the others came of it."""
     try:
         yield

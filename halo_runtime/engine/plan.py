@@ -148,5 +148,3 @@ def canonical_settings(arguments: tuple[nodes.Argument, ...]) -> dict[str, nodes
     known = catalog.CALL_SETTINGS.by_name
     named = ((argument.name.text, argument.value) for argument in arguments if argument.name is not None)
     return {known[name].name: value for name, value in named if name in known}
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -67,9 +68,7 @@ class Run:
         costs = [call["cost"] for call in calls]
         return {
             "cost": None if None in costs else sum(costs),
-            "tokens": {
-                kind: sum(call["tokens"][kind] for call in calls) for kind in ("input", "output", "total")
-            },
+            "tokens": {kind: sum(call["tokens"][kind] for call in calls) for kind in ("input", "output", "total")},
             "calls": calls,
             "violations": self.strand.violations,
             "shadow": self.strand.shadow,
@@ -135,16 +134,24 @@ class Run:
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
 
         async def answer() -> Json:
-            with frame.standing_still():
-                given = await self.asker(interrupt)
-            if interrupt.expires_at is not None and iso(self.clock.now()) > interrupt.expires_at:
-                raise InterruptExpired(f"the answer to {question['message']!r} came after {interrupt.expires_at}")
-            return given
+            timer = asyncio.timeout(self._seconds_until(interrupt.expires_at))
+            try:
+                with frame.standing_still():
+                    async with timer:
+                        return await self.asker(interrupt)
+            except TimeoutError:
+                if not timer.expired():
+                    raise
+                expires = interrupt.expires_at
+                raise InterruptExpired(f"{interrupt.message!r} was not answered by {expires}") from None
 
         kind = "human" if question["event"] is None else "event"
         given = await self.effects.perform(path, kind, question, answer, origins=origins, guards=frame.guards)
         self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), None))
         return given
+
+    def _seconds_until(self, moment: str | None) -> float | None:
+        return None if moment is None else (datetime.fromisoformat(moment) - self.clock.now()).total_seconds()
 
     async def _now(self) -> Json:
         return iso(self.clock.now())

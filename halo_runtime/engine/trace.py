@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.values import canonical
 
 GENESIS = bytes(32)
@@ -138,7 +138,7 @@ def verify_trace(trace: Sequence[Json], *, head: str | None = None) -> TraceVerd
 
 def _flaw(entry: Json, number: int, previous: bytes) -> str | None:
     """Why an entry does not continue the chain, or None."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("hash"), str):
+    if not is_object(entry) or not isinstance(entry.get("hash"), str):
         return "it is no entry"
     rest: JsonObject = {key: value for key, value in entry.items() if key not in ("prev", "hash")}
     if rest.get("seq") != number or isinstance(rest.get("seq"), bool):

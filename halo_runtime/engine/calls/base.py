@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -37,7 +38,7 @@ class Call(Protocol):
     @property
     def label(self) -> str: ...
 
-    async def invoke(self, frame: Frame, path: str) -> Outcome:
+    def invoke(self, frame: Frame, path: str) -> Awaitable[Outcome]:
         """Do the call with the frame's flowing value; effects go under `path`."""
         ...
 

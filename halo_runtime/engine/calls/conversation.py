@@ -165,8 +165,9 @@ class Conversation:
             if run.emitter.active and not any("output" in bound.rule.points for bound in self.rules):
                 run.emitter.emit(ModelDelta(run.run_id, place, request.agent, run.redactor.text(text)))
 
+        timer = asyncio.timeout(limit)
         try:
-            async with asyncio.timeout(limit) as timer:
+            async with timer:
                 reply = await run.complete(request, stream)
         except TimeoutError:
             if not timer.expired():
@@ -210,9 +211,7 @@ class Conversation:
             for number, (call, entry) in enumerate(zip(calls, entries, strict=True))
         )
         self.origins = origins | {f"{place}/call{number}" for number in range(len(calls))}
-        return tuple(
-            Message("tool", result, tool_call_id=call.id) for call, result in zip(calls, results, strict=True)
-        )
+        return tuple(Message("tool", result, tool_call_id=call.id) for call, result in zip(calls, results, strict=True))
 
     async def _run_tool(self, place: str, call: ToolCall, entry: JsonObject, origins: Origins) -> str:
         """The result as the model sees it. What is wrong with a call goes back to the model, not to the user."""

@@ -13,7 +13,7 @@ from halo_runtime.engine.events import Printed
 from halo_runtime.engine.expressions import Expression
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import ProgramFailure, RunError
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, is_list
 from halo_runtime.pick import pick
 from halo_runtime.values import text_of
 
@@ -50,8 +50,8 @@ async def _pick(frame: Frame, path: str, arguments: Arguments) -> Outcome:
     value, origins = _argument(frame, arguments, "value")
     fields = arguments["fields"].evaluate(frame) if "fields" in arguments else None
     limit = arguments["maxChars"].evaluate(frame) if "maxChars" in arguments else None
-    if fields is not None and not (isinstance(fields, list) and all(isinstance(name, str) for name in fields)):
-        raise RunError("System.Pick: fields must be a list of texts such as \"labels.name\"")
+    if fields is not None and not (is_list(fields) and all(isinstance(name, str) for name in fields)):
+        raise RunError('System.Pick: fields must be a list of texts such as "labels.name"')
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise RunError("System.Pick: maxChars must be a whole number of at least 1")
     picked, left_out = pick(value, fields, limit)
@@ -106,4 +106,3 @@ METHODS: Final[dict[str, Method]] = {
     **{name: _event(name) for name in ("ResolveIncident", "Publish", "Distribute", "TriggerWebhook", "Notify")},
 }
 """What each method of the catalogue's `System` does; a test holds the two together."""
-

@@ -78,9 +78,7 @@ async def call_tool(
         finally:
             if run.emitter.active:
                 shown = None if error is None else run.redactor.json(error_to_json(error))
-                run.emitter.emit(
-                    ToolResponded(run.run_id, place, tool, method, run.redactor.json(result), shown)
-                )
+                run.emitter.emit(ToolResponded(run.run_id, place, tool, method, run.redactor.json(result), shown))
         return result
 
     result, _ = await with_retries(frame, path, frame.directives.retry, once)

@@ -6,7 +6,7 @@ import json
 from functools import lru_cache
 
 from halo_runtime.engine.calls.base import Call, Outcome
-from halo_runtime.engine.effects import ControlFlow, Halted
+from halo_runtime.engine.effects import ending_of
 from halo_runtime.engine.events import StageFinished, StageStarted
 from halo_runtime.engine.frame import Frame
 
@@ -16,18 +16,15 @@ async def run_item(frame: Frame, call: Call, path: str, line: int) -> Outcome:
     run = frame.run
     if run.emitter.active:
         run.emitter.emit(StageStarted(run.run_id, path, "item", call.label, line))
-    outcome, ending = None, "failed"
     try:
         outcome = await call.invoke(frame, path)
-        ending = "completed"
-    except ControlFlow as stop:
-        ending = "halted" if isinstance(stop, Halted) else "paused"
+    except BaseException as problem:
+        run.emitter.emit(StageFinished(run.run_id, path, "item", call.label, line, ending_of(problem), None))
         raise
-    finally:
-        if run.emitter.active:
-            value = run.redactor.json(outcome.value) if outcome else None
-            run.emitter.emit(StageFinished(run.run_id, path, "item", call.label, line, ending, value))
     frame.strand.record(path, "item", _as_json(call.label), frame.digest, run.digest(outcome.value))
+    if run.emitter.active:
+        value = run.redactor.json(outcome.value)
+        run.emitter.emit(StageFinished(run.run_id, path, "item", call.label, line, "completed", value))
     return outcome
 
 

@@ -1,0 +1,205 @@
+"""One run from its order to its result: configuration checked, pipeline walked, everything closed again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from halo_lang import Program
+from halo_runtime.engine.clock import Clock
+from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.effects import Effects, Halted, Paused
+from halo_runtime.engine.emitter import Emitter
+from halo_runtime.engine.events import Observer, RunFinished, RunStarted, SystemEvent
+from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.guards import BoundRule
+from halo_runtime.engine.interpreter import walk
+from halo_runtime.engine.journal import EffectRecord, Journal
+from halo_runtime.engine.limits import TimeLimit
+from halo_runtime.engine.plan import Plan
+from halo_runtime.engine.policies import bind_policies
+from halo_runtime.engine.reach import reach
+from halo_runtime.engine.run import Run
+from halo_runtime.engine.strand import Strand
+from halo_runtime.engine.toolbox import ToolBox
+from halo_runtime.engine.trace import Chain
+from halo_runtime.errors import ConfigError, HaloError
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.models.base import ModelProvider
+from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.redaction import Redactor
+from halo_runtime.results import Context, Interrupt, RunResult, Status, error_to_json
+from halo_runtime.tools.base import ToolFactory
+from halo_runtime.values import digest
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be run. `timeout` in seconds; `journal` is written, and what it holds is not done again."""
+
+    program: Program
+    pipeline: str
+    inputs: JsonObject
+    run_id: str
+    journal: Journal
+    controller: Controller | None = None
+    timeout: float | None = None
+
+
+@dataclass(slots=True)
+class Services:
+    """What runs use: the environment, models, tools, people. `replies` answers for every agent when it is there.
+
+    `asker` gives an answer or raises Paused; `send` takes system events.
+    """
+
+    env: Mapping[str, str]
+    clock: Clock
+    models: ModelRegistry
+    redactor: Redactor
+    asker: Callable[[Interrupt], Awaitable[Json]]
+    send: Callable[[SystemEvent], None]
+    replies: ModelProvider | None = None
+    model: str | None = None
+    tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
+
+    def provider(self, model: str) -> ModelProvider:
+        """Who answers for a model."""
+        return self.replies if self.replies is not None else self.models.provider(model)
+
+
+class Execution:
+    """One run in progress. Making it checks the configuration: ConfigError names all that is missing."""
+
+    def __init__(self, plan: Plan, order: Order, services: Services, observers: Sequence[Observer]) -> None:
+        self._order = order
+        self._task: asyncio.Task[RunResult] | None = None
+        self._stopping = False
+        tools, policies = _configure(plan, order, services)
+        _restore_cursors(order.journal, services.replies)
+        clean_inputs = services.redactor.json(order.inputs)
+        self._chain = Chain(plan.program_sha256, order.pipeline, digest(clean_inputs))
+        self._run = Run(
+            run_id=order.run_id,
+            plan=plan,
+            effects=Effects(order.journal),
+            emitter=Emitter(observers),
+            redactor=services.redactor,
+            clock=services.clock,
+            strand=Strand(self._chain),
+            tools=tools,
+            provider_of=services.provider,
+            policies=policies,
+            asker=services.asker,
+            send=services.send,
+            controller=order.controller,
+            model=services.model,
+            scripted=services.replies is not None,
+        )
+        self._frame = Frame(
+            self._run, plan.pipeline(order.pipeline), order.pipeline, self._run.strand, order.inputs, {}
+        )
+
+    async def run(self) -> RunResult:
+        """Walk the pipeline to its end, whatever that is, and close what was opened."""
+        run, order = self._run, self._order
+        self._task = asyncio.current_task()
+        run.emitter.emit(RunStarted(order.run_id, order.pipeline, order.pipeline, run.redactor.json(order.inputs)))
+        try:
+            result = await self._settle()
+            error = None if result.error is None else error_to_json(result.error)
+            run.emitter.emit(RunFinished(order.run_id, order.pipeline, result.status, result.output, error))
+            return result
+        finally:
+            await run.tools.close()
+            if run.emitter.active:
+                await asyncio.to_thread(run.emitter.close)
+
+    def stop(self) -> None:
+        """Cancel the run; its result has status `interrupted`."""
+        if self._task is not None and not self._task.done():
+            self._stopping = True
+            self._task.cancel()
+
+    async def _settle(self) -> RunResult:
+        status: Status = "completed"
+        error: HaloError | None = None
+        interrupts: tuple[Interrupt, ...] = ()
+        try:
+            await self._walk()
+        except HaloError as failure:
+            status, error = "failed", failure
+        except Halted as halt:
+            status = "halted"
+            self._frame.flow(halt.value, halt.origins)
+        except Paused as pause:
+            status, interrupts = "paused", pause.interrupts
+        except asyncio.CancelledError:
+            if not self._stopping or self._task is None:
+                raise
+            self._task.uncancel()
+            status = "interrupted"
+        if status in ("completed", "halted", "failed"):
+            self._chain.finish(self._order.pipeline, status, self._frame.digest)
+        return self._result(status, error, interrupts)
+
+    async def _walk(self) -> None:
+        run, frame, timeout = self._run, self._frame, self._order.timeout
+        if timeout is None:
+            await walk(frame)
+            return
+        frame.limit = TimeLimit(timeout, "the run")
+        async with frame.limit.enforced(lambda error: run.effects.time_ran_out(frame.path, error)):
+            await walk(frame)
+
+    def _result(self, status: Status, error: HaloError | None, interrupts: tuple[Interrupt, ...]) -> RunResult:
+        """The public result: everything in it has gone through the redactor."""
+        run, frame, clean = self._run, self._frame, self._run.redactor.json
+        if error is not None:
+            error.args = (run.redactor.text(error.message), *error.args[1:])
+        context = Context(
+            current=clean(frame.current),
+            input=clean(frame.input),
+            data=clean(frame.data),
+            meta=clean(run.meta()),
+            trace=self._chain.to_json(),
+        )
+        output = context.current if status in ("completed", "halted") else None
+        origins = {name: tuple(sorted(found)) for name, found in frame.origins.items()}
+        return RunResult(run.run_id, status, output, context, error, interrupts, origins)
+
+
+def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, Mapping[str, tuple[BoundRule, ...]]]:
+    """Tools and policies that the pipeline can reach; ConfigError names everything that is missing, at once."""
+    used = reach(order.program, order.pipeline)
+    tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
+    policies, problems = bind_policies(order.program, used.policies)
+    problems += tools.prepare(used.tools)
+    if services.replies is None:
+        models = {services.model or plan.agent(name).model for name in used.agents}
+        problems += _missing_models(services.models, models)
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return tools, policies
+
+
+def _missing_models(registry: ModelRegistry, models: set[str]) -> list[str]:
+    problems: list[str] = []
+    for model in sorted(models):
+        try:
+            registry.require([model])
+        except ConfigError as error:
+            problems.append(error.message)
+    return problems
+
+
+def _restore_cursors(journal: Journal, replies: ModelProvider | None) -> None:
+    """Tell a scripted provider which replies a journal holds already, so that it goes on after them."""
+    cursors = [_cursor(record) for record in journal if record.kind == "model" and record.outcome != "cancelled"]
+    if replies is not None and cursors:
+        replies.restore(cursors)
+
+
+def _cursor(record: EffectRecord) -> Json:
+    return record.result.get("cursor") if record.outcome == "failed" else record.result["reply"]["cursor"]
