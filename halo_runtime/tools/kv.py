@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -74,10 +75,8 @@ class KeyValueStore:
             pause = min(pause * 2, 0.1)
 
     async def close(self) -> None:
-        """Close the file and end the thread."""
-        if self._table is not None:
-            await self._in_thread(self._table.close)
-            self._table = None
+        """Close the file and end the thread, after whatever a cancelled call has left it doing."""
+        await self._in_thread(self._close_table)
         self._thread.shutdown(wait=False)
 
     def _in_thread(self, work: Callable[[], T]) -> asyncio.Future[T]:
@@ -87,6 +86,10 @@ class KeyValueStore:
         if self._table is None:
             self._table = Table(self._path, self._namespace, self._clock)
         return self._table
+
+    def _close_table(self) -> None:
+        if self._table is not None:
+            self._table.close()
 
     def _explain(self, error: sqlite3.Error) -> ToolError:
         advice = _ADVICE.get(_code(error), "check the file and the path in the store's declaration")
@@ -119,7 +122,8 @@ class Table:
             yield
             self._connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            if self._connection.in_transaction:  # some errors have rolled it back already
+                self._connection.execute("ROLLBACK")
             raise
 
     def read(self, key: str) -> Json:
@@ -216,11 +220,21 @@ def _incr(table: Table, args: JsonObject) -> Json:
     key, by = _key(args), args.get("by", 1)
     with table.transaction():
         value = table.read(key)
-        for number in (0 if value is None else value, by):
-            if isinstance(number, bool) or not isinstance(number, int | float):
-                raise ToolError(f"incr: a {type_name(number)} cannot be counted up; `{key}` and `by` must be Numbers")
-        total: Json = (value or 0) + by
+        total = _sum(key, 0 if value is None else value, by)
         table.write(key, total, table.expiry(key))
+    return total
+
+
+def _sum(key: str, value: Json, by: Json) -> int | float:
+    for number in (value, by):
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise ToolError(f"incr: a {type_name(number)} cannot be counted up; `{key}` and `by` must be Numbers")
+    try:
+        total = value + by
+    except OverflowError:
+        total = math.inf
+    if isinstance(total, float) and not math.isfinite(total):
+        raise ToolError(f"incr: `{key}` would grow out of range")
     return total
 
 

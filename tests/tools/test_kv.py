@@ -125,6 +125,14 @@ async def test_only_numbers_are_counted_up(store: KeyValueStore, value: Json) ->
     assert await store.call("get", {"key": "n"}) == value
 
 
+@pytest.mark.parametrize(("value", "by"), [(1e308, 1e308), (10**400, 0.5)])
+async def test_counting_does_not_leave_the_range_of_numbers(store: KeyValueStore, value: Json, by: Json) -> None:
+    await store.call("set", {"key": "n", "value": value})
+    with pytest.raises(ToolError, match="out of range"):
+        await store.call("incr", {"key": "n", "by": by})
+    assert await store.call("get", {"key": "n"}) == value
+
+
 async def test_compare_and_swap_writes_only_over_what_was_expected(store: KeyValueStore) -> None:
     assert await store.call("cas", {"key": "a", "expected": None, "value": [1]}) is True
     assert await store.call("cas", {"key": "a", "expected": [2], "value": 3}) is False
