@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from halo_lang import check, parse
+from halo_lang import Source, check, parse
+from halo_lang.formatter import format_source
 from halo_runtime.json_types import Json, JsonObject
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
@@ -40,6 +41,12 @@ def run(folder: Path, name: str, *arguments: str, replies: JsonObject | None = N
 def test_an_example_has_no_diagnostics(name: str) -> None:
     analysis = check(parse((EXAMPLES / f"{name}.halo").read_text("utf-8")))
     assert [f"{item.code} {item.message}" for item in analysis.diagnostics] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_in_the_canonical_layout(name: str) -> None:
+    text = (EXAMPLES / f"{name}.halo").read_text("utf-8")
+    assert format_source(Source(text)) == text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -117,7 +124,7 @@ def test_code_that_never_passes_fails_after_three_jumps(folder: Path) -> None:
 
 
 def test_the_tour_goes_past_every_operator(folder: Path) -> None:
-    result = run(folder, "tour", "--answer", "answer=yes", "--answer", "printer=LP-1")
+    result = run(folder, "tour", "Tour", "--answer", "answer=yes", "--answer", "printer=LP-1")
     assert result["output"] == {
         "title": "Slow mornings, long evenings",
         "cards": [
