@@ -26,10 +26,10 @@ PLUGINS = "halo.commands"
 class LazyGroup(click.Group):
     """Finds commands by name: those beside this module, then those of the entry point group."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return [*BUILT_IN, *sorted(_plugins())]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in BUILT_IN:
             return getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name)
         entry = _plugins().get(cmd_name)

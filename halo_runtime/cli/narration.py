@@ -105,6 +105,11 @@ def _retry(event: RetryScheduled) -> str:
     return f"retry {event.attempt} in {elapsed(event.wait_seconds)}: {visible(event.reason)}"
 
 
+def _stage_finished(event: StageFinished) -> str | None:
+    closed = event.kind == "gate" and event.outcome == "halted"
+    return f"line {event.line}: the gate did not pass" if closed else None
+
+
 def _tool(event: ToolRequested) -> str:
     return f"tool {visible(event.tool)}.{visible(event.method)}"
 
@@ -125,6 +130,7 @@ def _counted(count: int, noun: str) -> str:
 
 
 _LINES: dict[type[RunEvent], Callable[[Any], str | None]] = {
+    StageFinished: _stage_finished,
     Printed: _printed,
     WarningRaised: _warning,
     RetryScheduled: _retry,

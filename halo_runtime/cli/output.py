@@ -16,6 +16,7 @@ from halo_lang.excerpt import excerpt, visible
 from halo_lang.source import Source, Span
 from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import Json
+from halo_runtime.values import indented
 
 _STYLES = {"error": "1;31", "warning": "1;33", "info": "1;36", "dim": "2", "good": "32", "strong": "1"}
 
@@ -68,7 +69,7 @@ def tell_json(document: Json) -> None:
 
 def tell_output(value: Json) -> None:
     """A run's output: text as it is, everything else as indented JSON; on a terminal without obeying it."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    text = value if isinstance(value, str) else indented(value)
     if is_terminal(sys.stdout):
         text = visible(text, keep="\t\n")
     emit(sys.stdout, text if text.endswith("\n") else text + "\n")

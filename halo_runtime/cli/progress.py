@@ -143,7 +143,7 @@ class LiveLine(Progress):
         if isinstance(event, StageFinished):
             took = self._clock() - self._since.pop(event.path, self._clock())
             if event.kind == ITEM or event.outcome != "completed":
-                return None
+                return describe(event)
             return f"{paint('good', self._done, self._stream)} {visible(event.stage)} {self._dim(elapsed(took))}"
         return describe(event)
 

@@ -18,7 +18,7 @@ from halo_runtime.cli.usage import UsageError
         ("  A = some words  # a remark", {"A": "some words"}),
         ("A=x#y", {"A": "x#y"}),
         ("A=", {"A": ""}),
-        ("A=it's \"so\"", {"A": "it's \"so\""}),
+        ('A=it\'s "so"', {"A": 'it\'s "so"'}),
         ('A="two\\nlines # and \\"more\\""', {"A": 'two\nlines # and "more"'}),
         ("A='raw \\n # text'  # a remark", {"A": "raw \\n # text"}),
         ("A=postgres://u:p@host/db?x=1&y=2", {"A": "postgres://u:p@host/db?x=1&y=2"}),

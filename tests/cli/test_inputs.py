@@ -10,12 +10,12 @@ from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import InputError
 from halo_runtime.json_types import Json, JsonObject
 
-PARAMETERS = "text: String, whole: Integer, n: Number, flag: Boolean, items: Array, list: List, thing: Object, any: Any"
+PARAMETERS = (
+    "text: String, whole: Integer, n: Number, flag: Boolean, items: Array, list: List, thing: Object, "
+    "any: Any, json: JSON, shape: Shape, hook: Webhook"
+)
 PROGRAM = halo_lang.parse(
-    halo_lang.Source(
-        f"schema Shape {{ a: Number }}\n\npipeline Main({PARAMETERS}, json: JSON, shape: Shape, hook: Webhook) -> Result: text\n",
-        "p.halo",
-    )
+    halo_lang.Source(f"schema Shape {{ a: Number }}\n\npipeline Main({PARAMETERS}) -> Result: text\n", "p.halo")
 )
 FILES = {"note.txt": "first\n  sécond {{x}}\n", "n.txt": " 7\n"}
 

@@ -1,0 +1,145 @@
+"""Questions of a run to the person at the terminal (spec 08, 2.6)."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import halo_lang
+from halo_runtime.cli.answers import AnswersAhead
+from halo_runtime.cli.asking import Answering, Terminal, open_question, question_text
+from halo_runtime.cli.progress import Progress
+from halo_runtime.errors import InterruptExpired
+from halo_runtime.json_types import Json
+from halo_runtime.results import Interrupt
+from halo_runtime.runtime import PAUSE
+
+NOW = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
+QUESTION = Interrupt("ask-1", "r", "yield", "Deploy [bold]now[/]?\nReally?\x1b[2J", "|! yield", "Main/1", binding="ok")
+
+
+def test_a_question_shows_everything_a_person_needs() -> None:
+    question = replace(
+        QUESTION,
+        channel="Slack",
+        choices=("yes", "no", 7),
+        expires_at="2026-11-30T10:04:30.000Z",
+        attachments=(
+            {"kind": "text", "text": "line 1\nline 2", "name": "notes"},
+            {"kind": "text", "text": "\n".join(map(str, range(100))), "name": None},
+            {"kind": "file", "path": "/tmp/report.pdf", "name": "report"},
+        ),
+    )
+    lines = question_text(question, NOW).splitlines()
+    assert lines[:8] == [
+        "",
+        "? Deploy [bold]now[/]?",
+        "Really?\\x1b[2J",
+        "  channel Slack, expires in 4 m 30 s",
+        "  notes:",
+        "  | line 1",
+        "  | line 2",
+        "  attachment:",
+    ]
+    assert lines[-4:] == [
+        "  | (40 more lines)",
+        "  file: /tmp/report.pdf",
+        "  the program checks for: yes, no, 7",
+        "  type an answer (text or JSON), or later to leave the question open",
+    ]
+
+
+def test_an_awaited_event_is_asked_for_by_its_name() -> None:
+    event = replace(QUESTION, kind="listen", event="UI.Click")
+    assert question_text(event, NOW).splitlines()[1] == "? waiting for UI.Click: its payload"
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        (replace(QUESTION, message="Go?"), "  |! yield asks: Go?\n    --answer ok=<value>"),
+        (
+            replace(QUESTION, kind="listen", event="UI.Click", binding=None, stage="~> listen"),
+            "  ~> listen waits for UI.Click\n    --answer UI.Click=<value>",
+        ),
+        (
+            replace(QUESTION, message="Go?", binding=None),
+            "  |! yield asks: Go?\n    give its yield a name with `as`, then use --answer",
+        ),
+    ],
+)
+def test_the_list_of_open_questions_says_how_to_answer(question: Interrupt, text: str) -> None:
+    assert open_question(question) == text
+
+
+class Person:
+    """A terminal with somebody who types ahead."""
+
+    def __init__(self) -> None:
+        self.keyboard, self._hand = os.pipe()
+        self.screen = io.StringIO()
+        progress = Progress()
+        progress.asked.add(QUESTION.id)
+        self.terminal = Terminal(progress, self.screen, self.keyboard)
+
+    def types(self, text: str) -> None:
+        os.write(self._hand, text.encode())
+
+    def leaves(self) -> None:
+        os.close(self._hand)
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    person = Person()
+    yield person
+    os.close(person.keyboard)
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [("yes\n", "yes"), ("no way é\n", "no way é"), ('{"a": [1]}\n', {"a": [1]}), ('""\n', ""), ("0\n", 0)],
+)
+async def test_a_typed_line_is_the_answer(typed: str, answer: Json, person: Person) -> None:
+    person.types(typed)
+    assert await person.terminal.ask(QUESTION) == answer
+
+
+async def test_an_empty_line_is_asked_again(person: Person) -> None:
+    person.types("\n  \nyes\n")
+    assert await person.terminal.ask(QUESTION) == "yes"
+    assert 'an empty text is typed as ""' in person.screen.getvalue()
+
+
+async def test_later_leaves_the_question_open(person: Person) -> None:
+    person.types("later\n")
+    assert await person.terminal.ask(QUESTION) is PAUSE
+
+
+async def test_the_end_of_input_leaves_the_question_open(person: Person) -> None:
+    person.leaves()
+    assert await person.terminal.ask(QUESTION) is PAUSE
+
+
+async def test_lines_typed_ahead_answer_the_next_questions(person: Person) -> None:
+    person.types("one\ntwo\n")
+    assert [await person.terminal.ask(QUESTION), await person.terminal.ask(QUESTION)] == ["one", "two"]
+
+
+async def test_a_question_expires_while_nobody_answers(person: Person) -> None:
+    past = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
+    with pytest.raises(InterruptExpired, match="nobody answered"):
+        await person.terminal.ask(replace(QUESTION, expires_at=past))
+
+
+async def test_answers_given_ahead_come_before_the_terminal(person: Person) -> None:
+    program = halo_lang.parse('pipeline Main(x: String) -> Result: x |! yield("Go?") as ok\n')
+    answering = Answering(AnswersAhead(["ok=ahead"], program), person.terminal)
+    person.types("typed\n")
+    assert [await answering(QUESTION), await answering(QUESTION)] == ["ahead", "typed"]
+    assert await Answering(AnswersAhead([], program), None)(QUESTION) is PAUSE
