@@ -1,0 +1,100 @@
+"""`halo fmt`: in place, in one step, or only told."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from halo_runtime.cli.fmt import replace_file
+from halo_runtime.cli.main import main
+
+Captured = pytest.CaptureFixture[str]
+
+UGLY = b"agent   A[openai/gpt-4o-mini]\nschema S{a:String}\n"
+PRETTY = b"agent A [openai/gpt-4o-mini]\n\nschema S { a: String }\n"
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ugly.halo").write_bytes(UGLY)
+    Path("pretty.halo").write_bytes(PRETTY)
+
+
+def test_files_are_rewritten_in_place(capsys: Captured) -> None:
+    assert main(["fmt", "."]) == 0
+    assert Path("ugly.halo").read_bytes() == Path("pretty.halo").read_bytes() == PRETTY
+    assert capsys.readouterr().err == "1 file formatted, 1 file unchanged\n"
+
+
+def test_a_file_in_layout_is_not_touched() -> None:
+    before = Path("pretty.halo").stat()
+    assert main(["fmt", "pretty.halo"]) == 0
+    assert (Path("pretty.halo").stat().st_ino, Path("pretty.halo").stat().st_mtime_ns) == (
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+
+
+def test_check_changes_nothing_and_says_whether_it_would() -> None:
+    assert main(["fmt", "--check", "ugly.halo"]) == 1
+    assert main(["fmt", "--check", "pretty.halo"]) == 0
+    assert Path("ugly.halo").read_bytes() == UGLY
+
+
+def test_diff_shows_what_would_change(capsys: Captured) -> None:
+    assert main(["fmt", "--diff", "ugly.halo"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["--- ugly.halo", "+++ ugly.halo (formatted)"]
+    assert "-agent   A[openai/gpt-4o-mini]" in lines
+    assert "+agent A [openai/gpt-4o-mini]" in lines
+    assert Path("ugly.halo").read_bytes() == UGLY
+
+
+def test_line_ends_byte_order_mark_and_mode_are_kept() -> None:
+    path = Path("ugly.halo")
+    path.write_bytes(b"\xef\xbb\xbf" + UGLY.replace(b"\n", b"\r\n"))
+    path.chmod(0o640)
+    assert main(["fmt", "ugly.halo"]) == 0
+    assert path.read_bytes() == b"\xef\xbb\xbf" + PRETTY.replace(b"\n", b"\r\n")
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_symbolic_link_stays_one() -> None:
+    Path("link.halo").symlink_to("ugly.halo")
+    assert main(["fmt", "link.halo"]) == 0
+    assert Path("link.halo").is_symlink()
+    assert Path("ugly.halo").read_bytes() == PRETTY
+
+
+def test_stdin_goes_to_stdout_byte_for_byte(
+    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(UGLY.replace(b"\n", b"\r\n"))))
+    assert main(["fmt", "-"]) == 0
+    assert capsysbinary.readouterr().out == PRETTY.replace(b"\n", b"\r\n")
+
+
+@pytest.mark.parametrize("paths", [["-", "ugly.halo"], ["ugly.halo", "nowhere.halo"], ["ugly.halo", "binary.halo"]])
+def test_nothing_is_written_when_a_path_is_refused(paths: list[str]) -> None:
+    Path("binary.halo").write_bytes(b"\xff")
+    assert main(["fmt", *paths]) == 2
+    assert Path("ugly.halo").read_bytes() == UGLY
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["fmt", "ugly.halo"]) == 2
+    assert Path("ugly.halo").read_bytes() == UGLY
+    assert sorted(path.name for path in Path().iterdir()) == ["pretty.halo", "ugly.halo"]
+
+
+def test_a_file_is_replaced_by_any_bytes() -> None:
+    replace_file(Path("ugly.halo"), b"\x00\xff\r\n")
+    assert Path("ugly.halo").read_bytes() == b"\x00\xff\r\n"
