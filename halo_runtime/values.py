@@ -14,10 +14,14 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Final
 
+from halo_runtime.errors import RunError
 from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
 
 MAX_DEPTH: Final = 200
 """How deep lists and objects may be nested in what comes from outside."""
+
+MAX_WRITTEN_DEPTH: Final = 300
+"""How deep a value may be nested to be written or hashed: a program may wrap what came in, but not without end."""
 
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -125,6 +129,7 @@ def compact(value: Json) -> str:
 
 def indented(value: Json) -> str:
     """JSON for people: two spaces a level, else as `compact`."""
+    _has_float(value)  # for its check of the depth
     return _written(value, sort=False, step="  ")
 
 
@@ -132,6 +137,8 @@ def canonical(value: Json) -> bytes:
     """RFC 8785, with two things it has no form for: ints in full, lone surrogates as their three bytes."""
     if value.__class__ is str:
         text = encode_basestring(value)
+    elif value.__class__ is int:
+        return b"%d" % value
     elif _has_float(value):
         text = _written(value, sort=True)
     else:
@@ -159,17 +166,24 @@ def number_text(number: float) -> str:
     return rfc8785.dumps(number).decode()
 
 
-def _has_float(value: Json) -> bool:
-    """Whether a float is anywhere inside: the C encoder writes all else as we want it."""
+def _has_float(value: Json, depth: int = MAX_WRITTEN_DEPTH) -> bool:
+    """Whether a float is anywhere inside: the C encoder writes all else as we want it.
+
+    Raises RunError for a value nested deeper than `depth`: every writer begins here, so none runs out of stack.
+    """
     if value.__class__ is not list and value.__class__ is not dict:
         return value.__class__ is float
+    if depth == 0:
+        raise RunError(
+            f"a value is nested deeper than {MAX_WRITTEN_DEPTH} lists and objects; is a loop wrapping its own result?"
+        )
     children = _children(value)
     kinds = set(map(type, children))
-    if float in kinds:
-        return True
+    found = float in kinds
     if list in kinds or dict in kinds:
-        return any(_has_float(child) for child in children)
-    return False
+        for child in children:
+            found = _has_float(child, depth - 1) or found
+    return found
 
 
 def _written(value: Json, *, sort: bool, step: str = "", margin: str = "\n") -> str:
@@ -181,14 +195,15 @@ def _written(value: Json, *, sort: bool, step: str = "", margin: str = "\n") -> 
     if not value or value.__class__ not in (list, dict):
         return _COMPACT.encode(value)
     inner = margin + step
+    parts: list[str] = []
     if value.__class__ is list:
-        return _bracketed(
-            "[", [_written(item, sort=sort, step=step, margin=inner) for item in value], "]", step, margin
-        )
+        for item in value:
+            parts.append(_written(item, sort=sort, step=step, margin=inner))
+        return _bracketed("[", parts, "]", step, margin)
     colon = ": " if step else ":"
-    pairs = sorted(value.items(), key=_utf16) if sort else value.items()
-    written = [f"{encode_basestring(k)}{colon}{_written(v, sort=sort, step=step, margin=inner)}" for k, v in pairs]
-    return _bracketed("{", written, "}", step, margin)
+    for key, item in sorted(value.items(), key=_utf16) if sort else value.items():
+        parts.append(f"{encode_basestring(key)}{colon}{_written(item, sort=sort, step=step, margin=inner)}")
+    return _bracketed("{", parts, "}", step, margin)
 
 
 def _bracketed(left: str, parts: list[str], right: str, step: str, margin: str) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 
 import pytest
 import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halo_runtime.errors import RunError
 from halo_runtime.json_types import MISSING, Json
 from halo_runtime.values import (
     MAX_DEPTH,
+    MAX_WRITTEN_DEPTH,
     canonical,
     compact,
     digest,
@@ -121,11 +124,25 @@ def test_digest_is_the_sha_256_of_the_canonical_form() -> None:
     assert digest({"b": 1.0, "a": 2}) == "d3626ac30a87e6f7a6428233b3c68299976865fa5508e4267c5415c76af7a772"
 
 
-def test_deep_values_are_written_where_a_reader_lets_them_in() -> None:
-    value: Json = 0.5
-    for _ in range(MAX_DEPTH):
-        value = [value]
-    assert json.loads(canonical(value)) == json.loads(indented(value)) == value
+def nested(depth: int, innermost: Json) -> Json:
+    value = innermost
+    for level in range(depth):
+        value = {"a": value} if level % 2 else [value]
+    return value
+
+
+WRITERS = [compact, indented, canonical, digest]
+
+
+@pytest.mark.parametrize("innermost", [1, 0.5])
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_program_may_wrap_the_deepest_value_that_comes_in_but_not_without_end(
+    write: Callable[[Json], str | bytes], innermost: Json
+) -> None:
+    assert write(nested(MAX_WRITTEN_DEPTH, innermost))
+    for depth in (MAX_WRITTEN_DEPTH + 1, 100_000):
+        with pytest.raises(RunError, match="nested deeper than 300"):
+            write(nested(depth, innermost))
 
 
 # --- reading ------------------------------------------------------------------------------------------------
