@@ -11,6 +11,8 @@ from halo_lang.source import Source, Span
 
 
 class Severity(StrEnum):
+    """How bad a finding is: a program with an error does not run."""
+
     ERROR = "error"
     WARNING = "warning"
     INFO = "info"

@@ -55,17 +55,23 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Boolean:
+    """`true` or `false`."""
+
     value: bool
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Null:
+    """`null`."""
+
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class ListValue:
+    """`[a, b]`."""
+
     items: tuple[Value, ...]
     span: Span
 
@@ -124,6 +130,8 @@ Comparator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Or:
+    """`left || right`."""
+
     left: Condition
     right: Condition
     span: Span
@@ -131,6 +139,8 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class And:
+    """`left && right`."""
+
     left: Condition
     right: Condition
     span: Span
@@ -138,12 +148,16 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """`!operand`."""
+
     operand: Condition
     span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
+    """`left operator right`."""
+
     operator: Comparator
     left: Condition
     right: Condition
@@ -213,6 +227,8 @@ class BranchStage:
 
 @dataclass(frozen=True, slots=True)
 class FanOutItem:
+    """One `Call() as name` of a fan-out."""
+
     call: Call
     binding: Name | None
     span: Span
@@ -293,6 +309,8 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
+    """`policy Name : Rule(args) & Rule(args)`."""
+
     name: Name
     rules: tuple[Rule, ...]
     span: Span
@@ -329,6 +347,8 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
+    """`schema Name { field: Type, … }`."""
+
     name: Name
     fields: tuple[Field, ...]
     span: Span
@@ -336,6 +356,8 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class SystemModifier:
+    """`system "…"`."""
+
     text: String
     span: Span
 
@@ -354,6 +376,8 @@ Modifier: TypeAlias = SystemModifier | NamesModifier
 
 @dataclass(frozen=True, slots=True)
 class Agent:
+    """`agent Name [model, key: value, …]` with its modifiers."""
+
     directives: tuple[Directive, ...]
     name: Name
     model: ModelRef
@@ -375,6 +399,8 @@ class Agent:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
+    """`pipeline Name(param: Type, …) -> Type:` with its start value and stages."""
+
     directives: tuple[Directive, ...]
     name: Name
     params: tuple[Field, ...]

@@ -32,6 +32,8 @@ class RunEvent:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted(RunEvent):
+    """The first event; `input` holds the arguments by name."""
+
     type: ClassVar[str] = "run_started"
     pipeline: str
     input: JsonObject
@@ -39,6 +41,8 @@ class RunStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RunFinished(RunEvent):
+    """The last event."""
+
     type: ClassVar[str] = "run_finished"
     status: str
     output: Json
@@ -69,6 +73,8 @@ class StageFinished(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequested(RunEvent):
+    """A request goes out; `attempt` counts tries from 1."""
+
     type: ClassVar[str] = "model_requested"
     agent: str
     method: str
@@ -79,6 +85,8 @@ class ModelRequested(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ModelDelta(RunEvent):
+    """A piece of a reply as it streams."""
+
     type: ClassVar[str] = "model_delta"
     agent: str
     text: str
@@ -100,6 +108,8 @@ class ModelResponded(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolRequested(RunEvent):
+    """A tool is called; `args` by name."""
+
     type: ClassVar[str] = "tool_requested"
     tool: str
     method: str
@@ -108,6 +118,8 @@ class ToolRequested(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolResponded(RunEvent):
+    """A tool has answered; `error` is null when it did its work."""
+
     type: ClassVar[str] = "tool_responded"
     tool: str
     method: str
@@ -129,6 +141,8 @@ class PolicyDecided(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class RetryScheduled(RunEvent):
+    """A call failed for the moment and is tried again after the wait; `attempt` is the one to come."""
+
     type: ClassVar[str] = "retry_scheduled"
     attempt: int
     wait_seconds: float
@@ -145,6 +159,8 @@ class InterruptOpened(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class InterruptAnswered(RunEvent):
+    """A question has its answer; `by` is who gave it, null when unknown."""
+
     type: ClassVar[str] = "interrupt_answered"
     interrupt_id: str
     answer: Json
@@ -153,6 +169,8 @@ class InterruptAnswered(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class WarningRaised(RunEvent):
+    """Something that does not stop the run; the place is null where none is known."""
+
     type: ClassVar[str] = "warning"
     message: str
     line: int | None

@@ -25,6 +25,8 @@ class Expression(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A literal."""
+
     value: Json
     paths: tuple[Segments, ...] = ()
 
@@ -64,6 +66,8 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
+    """`[a, b]`: the values of its items."""
+
     items: tuple[Expression, ...]
     paths: tuple[Segments, ...]
 

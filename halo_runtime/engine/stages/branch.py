@@ -22,6 +22,8 @@ class CompiledArm:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
+    """`|? { (cond) => Call(), else => Call() }`: the first arm that holds."""
+
     info: StageInfo
     arms: tuple[CompiledArm, ...]
     binding: str | None

@@ -24,6 +24,8 @@ class CompiledItem:
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
+    """`|* { … }`: all calls at once on the same value."""
+
     info: StageInfo
     items: tuple[CompiledItem, ...]
     binding: str | None

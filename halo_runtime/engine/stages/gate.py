@@ -12,6 +12,8 @@ from halo_runtime.engine.plan import StageInfo
 
 @dataclass(frozen=True, slots=True)
 class Gate:
+    """`|? (cond)`: halts the run when the condition does not hold."""
+
     info: StageInfo
     condition: CompiledCondition
 

@@ -11,6 +11,8 @@ from halo_runtime.engine.plan import StageInfo
 
 @dataclass(frozen=True, slots=True)
 class Pipe:
+    """`|> Call()`: the result flows on."""
+
     info: StageInfo
     call: Call
     storage: Storage
