@@ -290,9 +290,7 @@ class LoopStage:
     span: Span
 
 
-Stage: TypeAlias = (
-    PipeStage | GateStage | BranchStage | FanOutStage | EachStage | YieldStage | ListenStage | LoopStage
-)
+Stage: TypeAlias = PipeStage | GateStage | BranchStage | FanOutStage | EachStage | YieldStage | ListenStage | LoopStage
 
 
 # --- declarations -------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def test_the_runtime_exports_a_sorted_and_complete_list() -> None:
     import halo_runtime
 
     exported = list(halo_runtime.__all__)
-    assert exported == sorted(exported, key=str.casefold)
+    assert exported == sorted(exported, key=lambda name: (not name.isupper(), name[0].islower(), name))
     assert [name for name in exported if not hasattr(halo_runtime, name)] == []
 
 

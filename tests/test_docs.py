@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from halo_lang import check, parse
+from halo_lang import Source, check, parse
+from halo_lang.formatter import format_source
 from halo_runtime.engine import events
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -92,11 +93,12 @@ def test_a_pages_commands_print_what_it_says(page: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_a_pages_programs_have_no_errors_but_where_it_says_so(page: Path) -> None:
+def test_a_pages_programs_are_well_formed_but_where_it_says_so(page: Path) -> None:
     for block in blocks(page):
         if block.language == "halo" and block.title is not None:
             analysis = check(parse(block.text))
             assert analysis.ok != block.fails, f"{block.title}: {[item.message for item in analysis.errors]}"
+            assert format_source(Source(block.text)) == block.text
 
 
 def test_every_page_stands_in_the_navigation() -> None:
