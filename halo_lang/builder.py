@@ -14,10 +14,10 @@ from lark import Token
 
 from halo_lang import nodes
 from halo_lang.diagnostics import Diagnostic, error
+from halo_lang.lexical import too_deep
 from halo_lang.lexicon import KEYWORDS, MAX_NESTING
 from halo_lang.source import Span
 from halo_lang.strings import decode
-from halo_lang.syntax_errors import reserved, too_deep
 
 _VALUES = get_args(nodes.Value)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -204,7 +204,7 @@ class Builder:
     def path(self, children: Children) -> nodes.Path:
         root = children[0]
         if root.value in KEYWORDS and root.value != "context":
-            raise Refusal(reserved(root.value, _span(root)))
+            raise _reserved(root)
         return nodes.Path(tuple(map(_name, children)), _between(root, children[-1]))
 
     def string(self, children: Children) -> nodes.String:
@@ -260,8 +260,24 @@ def _name(token: Any) -> nodes.Name:
 def _reference(token: Any) -> nodes.Name:
     """A name that refers to a declaration: no keyword can be one."""
     if token.value in KEYWORDS:
-        raise Refusal(reserved(token.value, _span(token)))
+        raise _reserved(token)
     return _name(token)
+
+
+_MEANT = {
+    "yield": "a question to a person is the stage `|! yield(…)`",
+    "listen": "waiting for an event is the stage `~> listen(Source.Event)`",
+    "loop": 'a loop is the stage `|<> loop(Agent, "condition")`',
+    "each": "a call for each item is the stage `|* each(item in list) => call`",
+    "else": "`else` stands in a branch: `|? { (condition) => call, else => call }`",
+    "as": "`as` stands behind a call and names its result",
+}
+
+
+def _reserved(token: Any) -> Refusal:
+    """A keyword where a name must stand."""
+    hint = _MEANT.get(token.value, "use another name")
+    return Refusal(error("HL102", f"`{token.value}` is a keyword and names nothing", _span(token), hint=hint))
 
 
 def _span(token: Any) -> Span:
@@ -269,11 +285,11 @@ def _span(token: Any) -> Span:
 
 
 def _start(child: Any) -> int:
-    return child.start_pos if type(child) is Token else child.span.start
+    return child.start_pos if child.__class__ is Token else child.span.start
 
 
 def _end(child: Any) -> int:
-    return child.end_pos if type(child) is Token else child.span.end
+    return child.end_pos if child.__class__ is Token else child.span.end
 
 
 def _between(first: Any, last: Any) -> Span:

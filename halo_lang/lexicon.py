@@ -8,9 +8,9 @@ from __future__ import annotations
 
 DECLARATION_KEYWORDS = ("policy", "tool", "store", "schema", "agent", "pipeline")
 
-KEYWORDS = frozenset(
-    (*DECLARATION_KEYWORDS, "equips", "requires", "system", "context", "yield", "listen", "loop", "each", "in", "else")
-    + ("as", "true", "false", "null")
+KEYWORDS = frozenset(DECLARATION_KEYWORDS).union(
+    ("equips", "requires", "system", "context", "yield", "listen", "loop", "each", "in", "else", "as"),
+    ("true", "false", "null"),
 )
 """Words that cannot be declared, be parameters, or stand where a value's or callee's name does (spec 1.1)."""
 

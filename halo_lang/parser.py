@@ -3,36 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from halo_lang.diagnostics import Diagnostic, error
-from halo_lang.lexicon import DECLARATION_KEYWORDS, GAP, NAME
-from halo_lang.nodes import Condition, Declaration
+from halo_lang.lexicon import GAP
+from halo_lang.nodes import Condition, Declaration, Pipeline
 from halo_lang.program import Program, Unit
 from halo_lang.scanner import cut
 from halo_lang.source import BOM, Source, SourceDecodeError, Span
 
 if TYPE_CHECKING:
-    from lark import Lark
-    from lark.exceptions import UnexpectedInput
+    pass
 
 
-@cache
-def grammar() -> Lark:
-    from lark import Lark
-
-    from halo_lang.builder import Builder
-
-    return Lark(
-        Path(__file__).with_name("grammar.lark").read_text("utf-8"),
-        parser="lalr",
-        lexer="contextual",
-        start=["declaration", "head", "value", "stage", "condition"],
-        maybe_placeholders=False,
-        transformer=Builder(),
-    )
+_GAP = re.compile(GAP)
 
 
 def parse(source: Source | str, previous: Program | None = None) -> Program:
@@ -40,50 +24,40 @@ def parse(source: Source | str, previous: Program | None = None) -> Program:
     if isinstance(source, str):
         source = Source(source.removeprefix(BOM))
     text = source.text
-    return Program(source, tuple(parse_unit(text[piece.start : piece.end]) for piece in cut(text)))
+    return Program(source, tuple(parse_unit(text[piece.start : piece.end], piece.too_deep) for piece in cut(text)))
 
 
 def parse_condition(text: str) -> Condition | Diagnostic:
     """The condition that `text` is, with spans relative to it, or what is wrong with it."""
-    from lark.exceptions import UnexpectedInput
+    from halo_lang.lexical import first_mistake
+    from halo_lang.recovery import attempt
 
-    from halo_lang.builder import Refusal
-
-    try:
-        return cast("Condition", grammar().parse(text, start="condition"))
-    except UnexpectedInput as problem:
-        return _unexpected(problem, text)
-    except Refusal as refusal:
-        return refusal.diagnostic
+    return first_mistake(text) or attempt(text, Span(0, len(text)), "condition")
 
 
 def not_utf8(problem: SourceDecodeError) -> Diagnostic:
-    """HL101, for a text that could not be decoded; its place is in `problem.prefix`."""
+    """HL101, for bytes that `decode` refused; its place is the end of `problem.prefix`."""
     end = len(problem.prefix)
-    return error("HL101", f"invalid UTF-8 at byte {problem.offset}", Span(end, end), hint="save the file as UTF-8")
+    hint = "save the file in the encoding UTF-8"
+    return error("HL101", f"invalid UTF-8 at byte {problem.offset}", Span(end, end), hint=hint)
 
 
-_NAMED = re.compile(rf"(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}({NAME})")
-
-
-def parse_unit(text: str) -> Unit:
+def parse_unit(text: str, too_deep: bool) -> Unit:
+    """What one unit's text is."""
+    if _GAP.fullmatch(text):
+        return Unit(text)
     from lark.exceptions import UnexpectedInput
 
     from halo_lang.builder import Refusal
+    from halo_lang.grammar import read
+    from halo_lang.recovery import empty, recover
 
-    if re.fullmatch(GAP, text):
-        return Unit(text)
-    named = _NAMED.search(text)
-    ghosts = frozenset((named[1],) if named else ())
+    if too_deep:
+        return recover(text)
     try:
-        declaration = cast("Declaration", grammar().parse(text, start="declaration"))
-    except UnexpectedInput as problem:
-        return Unit(text, None, (_unexpected(problem, text),), ghosts)
-    except Refusal as refusal:
-        return Unit(text, None, (refusal.diagnostic,), ghosts)
+        declaration = cast("Declaration", read(text, "declaration"))
+    except (UnexpectedInput, Refusal):
+        return recover(text)
+    if isinstance(declaration, Pipeline) and declaration.start is None and not declaration.stages:
+        return Unit(text, declaration, (empty(declaration),))
     return Unit(text, declaration)
-
-
-def _unexpected(problem: UnexpectedInput, text: str) -> Diagnostic:
-    at = min(max(0, problem.pos_in_stream or 0), len(text))
-    return error("HL102", "unexpected text", Span(at, min(at + 1, len(text))))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from os.path import commonprefix
 
 _ESCAPES = {r"\"": '"', r"\\": "\\", r"\n": "\n", r"\t": "\t"}
 _ESCAPE_OR_TEXT = re.compile(r"\\.?|[^\\]+", re.DOTALL)
@@ -88,11 +87,18 @@ def _dedented(runs: list[_Run]) -> list[_Run]:
     """Lines and breaks in turn, without the last line if it is blank, nor the indentation that all lines share."""
     if not runs[-1][0].strip():
         runs = runs[:-2]
-    lines = [text for text, _ in runs[::2]]
-    indent = commonprefix([text[: len(text) - len(text.lstrip())] for text in lines if text.strip()])
+    written = [text for text, _ in runs[::2] if text.strip()]
+    indent = _shared_start([text[: len(text) - len(text.lstrip())] for text in written])
     return [_cut(text, at, indent) if number % 2 == 0 else (text, at) for number, (text, at) in enumerate(runs)]
 
 
 def _cut(line: str, at: int, indent: str) -> _Run:
-    width = len(commonprefix([line, indent])) if line.strip() or indent else len(line)
+    width = len(_shared_start([line, indent])) if indent else 0
     return line[width:], at + width
+
+
+def _shared_start(texts: list[str]) -> str:
+    """The longest text that all of them begin with."""
+    first, last = min(texts, default=""), max(texts, default="")
+    width = next((index for index, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
+    return first[:width] if width is not None else first

@@ -1,17 +1,73 @@
-"""The texts of syntax errors."""
+"""From what Lark could not read to what a person can mend.
+
+`explain` takes the first entry of mistakes.py that fits the place where parsing stopped, and else says what was
+found there and what could have stood there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import cast
+
+from lark.exceptions import UnexpectedInput
+
 from halo_lang.diagnostics import Diagnostic, error
-from halo_lang.lexicon import MAX_NESTING
+from halo_lang.grammar import spelling
+from halo_lang.mistakes import MISTAKES
+from halo_lang.situation import DECLARATIONS, OPERANDS, VALUES, Situation
 from halo_lang.source import Span
 
+# Sets of terminals that people know under one name, larger ones before their parts.
+_GROUPS = (
+    (OPERANDS, "a condition"),
+    (VALUES, "a value"),
+    (DECLARATIONS, "a declaration"),
+    (frozenset(("PIPE", "GATE", "FAN", "HUMAN", "EVENT", "AGAIN")), "a stage such as `|> Agent.method()`"),
+    (frozenset(("COMPARATOR", "_AND", "_OR")), "an operator such as `==` or `&&`"),
+)
+_CALLED = {
+    "NAME": "a name",
+    "STRING": "a string",
+    "DIGITS": "an index",
+    "MODEL": "a model such as `openai/gpt-4o-mini`",
+    "COMPARATOR": "a comparison such as `==`",
+}
+_PARTS = {
+    "declaration": "the declaration",
+    "head": "the pipeline's head",
+    "value": "the start value",
+    "stage": "the stage",
+    "condition": "the condition",
+}
 
-def reserved(word: str, span: Span) -> Diagnostic:
-    """A keyword where a name must stand."""
-    return error("HL102", f"`{word}` is a keyword and cannot stand for a value or a callee", span)
+
+def explain(problem: UnexpectedInput, text: str, span: Span, rule: str) -> Diagnostic:
+    """The diagnostic for what stopped the parser while it read `span` of `text` by a rule of the grammar."""
+    expected = frozenset(cast(set[str], problem.interactive_parser.accepts()))
+    situation = Situation.at(_place(problem, span), text, span, rule, expected)
+    for mistake in MISTAKES:
+        if mistake.applies(situation):
+            return mistake.diagnostic(situation)
+    found = str(situation.found) if situation.found.text else f"the end of {_PARTS[rule]}"
+    return error("HL102", f"expected {_one_of(expected)}, found {found}", situation.found.span)
 
 
-def too_deep(span: Span) -> Diagnostic:
-    """HL106."""
-    return error("HL106", f"nesting deeper than {MAX_NESTING} levels", span, hint="split it up")
+def _place(problem: UnexpectedInput, span: Span) -> int:
+    token = getattr(problem, "token", None)
+    at_end = token is not None and token.type == "$END"
+    return span.end if at_end or problem.pos_in_stream is None else problem.pos_in_stream
+
+
+def _one_of(terminals: frozenset[str]) -> str:
+    """The terminals in words: ``a value, `,` or `)` ``."""
+    words = list(_words(terminals - {"$END"})) or ["the end"]
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _words(terminals: frozenset[str]) -> Iterator[str]:
+    for group, words in _GROUPS:
+        if group <= terminals:
+            terminals -= group
+            yield words
+    for terminal in sorted(terminals):
+        yield _CALLED.get(terminal) or f"`{spelling(terminal)}`"

@@ -1,0 +1,145 @@
+"""What can still be used of a declaration that does not parse, and its mistakes, one diagnostic each.
+
+A broken pipeline is read again in parts: its head, its start value and each stage. The parts that can be read make
+up the pipeline, so the checks see all that was meant apart from the broken part. Of another broken declaration the
+name is kept, so that its users are not blamed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple, cast
+
+from lark.exceptions import UnexpectedInput
+
+from halo_lang import nodes
+from halo_lang.builder import Head, Refusal
+from halo_lang.diagnostics import Diagnostic, error
+from halo_lang.grammar import read
+from halo_lang.lexical import first_mistake, is_stray, marks
+from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING
+from halo_lang.program import Unit
+from halo_lang.source import Span
+from halo_lang.syntax_errors import explain
+
+_DECLARED = re.compile(
+    rf"{STRING}|{COMMENT}|(?<![\w.@])(?P<keyword>{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}(?P<name>{NAME})"
+)
+_MISSPELT = re.compile(rf"(?:{NAME}){GAP}(?P<name>{NAME})")
+_HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})", re.MULTILINE)
+_GAP = re.compile(GAP)
+
+
+def attempt(text: str, span: Span, rule: str) -> Any:
+    """What a part of `text` is by a rule of the grammar; a Diagnostic where it is not."""
+    try:
+        return read(text, rule, span)
+    except UnexpectedInput as problem:
+        return explain(problem, text, span, rule)
+    except Refusal as refusal:
+        return refusal.diagnostic
+
+
+def recover(text: str) -> Unit:
+    """The unit for a text that does not parse as a whole, or whose brackets go too deep to try."""
+    comment = next((mark.start for mark in marks(text) if mark.kind == "comment"), None)
+    if comment is not None:
+        return _with_open_comment(text, comment)
+    keyword, name = _declared(text)
+    ghosts = frozenset((name,)) if name else frozenset[str]()
+    if keyword == "pipeline":
+        return _pipeline(text, ghosts)
+    whole = Span(0, len(text))
+    mistake = first_mistake(text) or attempt(text, whole, "declaration")
+    return Unit(text, None, (mistake,), ghosts)
+
+
+def empty(pipeline: nodes.Pipeline) -> Diagnostic:
+    """HL108: neither a value nor a stage."""
+    hint = "write a start value or a stage behind the colon"
+    return error("HL108", f"the pipeline `{pipeline.name.text}` is empty", pipeline.name.span, hint=hint)
+
+
+def _with_open_comment(text: str, comment: int) -> Unit:
+    """A comment without an end hides the rest of the file: that is the mistake, what it hides is none."""
+    mistake = cast(Diagnostic, first_mistake(text, comment))
+    before = Span(0, comment)
+    declaration = None if _GAP.fullmatch(text, *before) else attempt(text, before, "declaration")
+    if isinstance(declaration, nodes.Declaration):
+        return Unit(text, declaration, (mistake,), frozenset(_HIDDEN.findall(text, comment)))
+    _, name = _declared(text)
+    return Unit(text, None, (mistake,), frozenset((*_HIDDEN.findall(text, comment), *filter(None, (name,)))))
+
+
+def _declared(text: str) -> tuple[str, str]:
+    """The keyword and the name of what the unit declares, as far as they can be seen."""
+    found = next((match for match in _DECLARED.finditer(text) if match["keyword"]), None)
+    if found is None:
+        found = _MISSPELT.match(text)
+        return "", found["name"] if found else ""
+    return found["keyword"], found["name"]
+
+
+class _Parts(NamedTuple):
+    head: Span
+    start: Span
+    stages: list[Span]
+
+
+def _pipeline(text: str, ghosts: frozenset[str]) -> Unit:
+    parts = _parts(text)
+    reader = _Reader(text)
+    head = reader.read(parts.head, "head")
+    start = None if _GAP.fullmatch(text, *parts.start) else reader.read(parts.start, "value")
+    stages = [stage for stage in (reader.read(span, "stage") for span in parts.stages) if stage is not None]
+    diagnostics = tuple(reader.mistakes)
+    if not isinstance(head, Head):
+        return Unit(text, None, diagnostics, ghosts)
+    last = stages[-1] if stages else start or head
+    pipeline = head.pipeline(start, tuple(stages), Span(head.span.start, last.span.end))
+    return Unit(text, pipeline, diagnostics or (empty(pipeline),))
+
+
+class _Reader:
+    """Reads the parts of one pipeline and keeps what is wrong with them."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._unclosed = False
+        self.mistakes: list[Diagnostic] = []
+
+    def read(self, span: Span, rule: str) -> Any:
+        """The part, or None where it is broken."""
+        part = first_mistake(self._text, *span) or attempt(self._text, span, rule)
+        if not isinstance(part, Diagnostic):
+            return part
+        # A bracket left open in a part before has its partner here: that mistake has been told.
+        if not (self._unclosed and is_stray(part)):
+            self.mistakes.append(part)
+        self._unclosed = self._unclosed or part.code == "HL105"
+        return None
+
+
+def _parts(text: str) -> _Parts:
+    """A pipeline's text cut behind the colon of its head and in front of each stage operator.
+
+    An operator inside brackets cuts where it leads its line: no bracket of a well-formed stage holds one.
+    """
+    depth, head, cuts = 0, None, list[int]()
+    for mark in marks(text):
+        match mark.kind:
+            case "open":
+                depth += 1
+            case "close":
+                depth = max(0, depth - 1)
+            case "colon" if depth == 0 and head is None and not cuts:
+                head = mark.start + 1
+            case "operator" if depth == 0 or mark.leads:
+                cuts.append(mark.start)
+                depth = 0
+            case _:
+                pass
+    ends = [*cuts[1:], len(text)]
+    body = cuts[0] if cuts else len(text)
+    head = body if head is None else head
+    return _Parts(Span(0, head), Span(head, body), list(map(Span, cuts, ends)))
