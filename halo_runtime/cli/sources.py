@@ -72,14 +72,15 @@ def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
 
 
 def program_files(paths: Iterable[str]) -> list[str]:
-    """The files that are meant: directories stand for all `.halo` files below them, hidden folders left out.
+    """The files that are meant, each once: directories stand for all `.halo` files below them, hidden folders apart.
 
     UsageError for a path that does not exist and for a directory without programs.
     """
-    found: dict[str, None] = {}
+    found: dict[str, str] = {}
     for path in paths:
-        found.update(dict.fromkeys(_expanded(path)))
-    return list(found)
+        for file in _expanded(path):
+            found.setdefault(os.path.realpath(file), file)
+    return list(found.values())
 
 
 def _bounded(data: bytes, path: str) -> bytes:
@@ -116,7 +117,7 @@ def _is_directory(path: str) -> bool:
 def _below(directory: str) -> Iterator[str]:
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (os.path.join(folder, name) for name in files if name.endswith(".halo"))  # noqa: PTH118 - as given
+        yield from (str(Path(folder, name)) for name in files if name.endswith(".halo"))
 
 
 def _refusal(path: str, failure: OSError) -> UsageError:
