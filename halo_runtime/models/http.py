@@ -227,7 +227,7 @@ def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
     url = urlsplit(endpoint.url)
     return httpx.AsyncClient(
         headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
-        timeout=httpx.Timeout(endpoint.total_seconds, connect=endpoint.connect_seconds),
+        timeout=httpx.Timeout(None, connect=endpoint.connect_seconds),  # the whole exchange has its own limit
         follow_redirects=False,
         http2=find_spec("h2") is not None,
         # A proxy for the outside world cannot reach this machine, and would see the key.

@@ -72,7 +72,7 @@ class LocalModel:
             await asyncio.to_thread(_MODEL.release)
 
 
-def open_service(env: Mapping[str, str]) -> LocalModel:  # noqa: ARG001
+def open_service(env: Mapping[str, str]) -> LocalModel:
     """The provider of `local/…` ids; it reads nothing from the environment."""
     return LocalModel()
 
@@ -172,7 +172,8 @@ def _load() -> Any:
     parameters: Any = xllamacpp.CommonParams()
     parameters.model.path = str(model_file())
     parameters.n_ctx = CONTEXT_TOKENS
-    parameters.cpuparams.n_threads = min(4, os.cpu_count() or 1)
+    # One core is left to everything else: the threads spin while they wait for each other, and crawl when displaced.
+    parameters.cpuparams.n_threads = max(1, min(4, (os.cpu_count() or 1) - 1))
     parameters.use_jinja = True
     parameters.verbosity = -1  # llama.cpp would write its log over the terminal
     parameters.warmup = False  # it only shifts time from the first request to the loading

@@ -61,11 +61,11 @@ class OpenAI:
     """A ModelProvider for chat completions; its key and address are read from `env` once."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        self._key = env.get(KEY_VARIABLE, "").strip()
-        self._problem = _problem(_base_url(env), self._key)
-        self._service = JsonService(_endpoint(env, self._key))
+        key = env.get(KEY_VARIABLE, "").strip()
+        self._problem = _problem(_base_url(env), key)
+        self._service = JsonService(_endpoint(env, key))
 
-    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:  # noqa: ARG002
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
         """Send one request; ModelError where the service refuses, fails, or answers with nothing that can be used."""
         if self._problem is not None:
             raise ModelError(self._problem)

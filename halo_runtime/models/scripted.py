@@ -32,7 +32,7 @@ class ScriptedModel:
         self._sleep = sleep
         self._places = {key: _Place(replies) for key, replies in self.script.lists.items()}
 
-    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:  # noqa: ARG002
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
         """Answer `request`. ModelError when the script says so, has no reply for the call, or has run out of them."""
         # Nothing is awaited before the reply is taken: calls that start together take replies in the order they start.
         cursor, reply = self._take(request)

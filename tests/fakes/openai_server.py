@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fakes.openai_rules import Refused, check
+from tests.fakes.openai_rules import Refused, check
 
 KEY = "sk-fake-0123456789abcdef"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halo_runtime.errors import ConfigError, ModelError
+from halo_runtime.models import script as script_module
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Usage
-from halo_runtime.models.script import Script
+from halo_runtime.models.script import CONTROL_KEYS, Script
 from halo_runtime.models.scripted import ScriptedModel
 
 
@@ -310,6 +312,20 @@ def test_a_byte_order_mark_and_a_schema_line_are_fine(tmp_path: Path) -> None:
     file = tmp_path / "replies.json"
     file.write_bytes(b'\xef\xbb\xbf{"$schema": "replies.schema.json", "A": "x"}')
     assert list(Script.load(file).lists) == ["A"]
+
+
+def test_every_example_of_the_reference_page_is_a_replies_file(root: Path) -> None:
+    page = (root / "docs/reference/replies.md").read_text()
+    examples = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    assert len(examples) == 4
+    assert all(Script.load(json.loads(example)).lists for example in examples)
+
+
+def test_the_schema_for_editors_knows_the_same_keys() -> None:
+    schema = json.loads(Path(script_module.__file__).with_name("replies.schema.json").read_text())
+    assert set(schema["$defs"]["control"]["properties"]) == CONTROL_KEYS
+    assert set(schema["$defs"]["onlyControlKeys"]["propertyNames"]["enum"]) == CONTROL_KEYS
+    assert re.compile(next(iter(schema["patternProperties"]))).fullmatch("Prüfer.prüfe")
 
 
 json_values = st.recursive(
