@@ -227,7 +227,8 @@ CODES: tuple[Code, ...] = (
         "HL403",
         "error",
         "a directive in the wrong place or twice",
-        "@checkpoint stands above pipelines, @shadow above agents, @retry, @timeout and @correct above both; each once.",
+        "@checkpoint stands above pipelines, @shadow above agents, @retry, @timeout and @correct above both; each "
+        "only once.",
         f"@checkpoint\n{_AGENT}",
         "@checkpoint\npipeline Main(x: String) -> Result: x",
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from halo_lang import nodes
@@ -67,10 +66,10 @@ def _as_list(parameter: Parameter, written: str) -> str | None:
 
 
 def _item_flaw(parameter: Parameter, values: nodes.ListValue, fixed: bool) -> Flaw | None:
-    if parameter.type == "tools":
-        item = replace(parameter, type="tool")
-    else:
-        item = Parameter(parameter.name, parameter.items, required=True)
+    items: Type = "tool" if parameter.type == "tools" else parameter.items
+    if items == "any":
+        return None
+    item = Parameter(parameter.name, items, required=True)
     flaws = (flaw(item, value, fixed) for value in values.items)
     found = next((found for found in flaws if found is not None), None)
     return found and Flaw(f"takes {parameter.expected()}", found.span, found.hint)

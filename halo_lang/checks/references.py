@@ -20,7 +20,7 @@ _BUILT_IN: Final = frozenset({"System", "Env"})
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name that must be declared as one of `kinds`; `wanted` says so in words."""
+    """A name that must be declared as one of `kinds`; `wanted` says so in words: `agent or model`."""
 
     name: Name
     wanted: str
@@ -70,9 +70,9 @@ def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
     if found is not None:
         if found.kind is Kind.UNKNOWN or found.kind in reference.kinds:
             return None
-        message = f"`{name.text}` is {_a(found.kind)}, not {reference.wanted}"
+        message = f"`{name.text}` is {_a(found.kind)}, not {_a(reference.wanted)}"
     elif name.text in _BUILT_IN:
-        message = f"`{name.text}` is built in, not {reference.wanted}"
+        message = f"`{name.text}` is built in, not {_a(reference.wanted)}"
     else:
         return _unknown(reference, scope)
     return error("HL204", message, name.span, hint=_existing(reference, scope))
@@ -80,7 +80,7 @@ def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
 
 def _unknown(reference: Reference, scope: Scope) -> Diagnostic:
     name = reference.name
-    message = f"`{name.text}` is not declared; {reference.wanted} is needed here"
+    message = f"there is no {reference.wanted} `{name.text}`"
     guess = scope.suggest(name.text, *reference.kinds)
     if guess is None and Kind.SCHEMA in reference.kinds:
         guess = _FIELD_TYPE_INDEX.nearest(name.text)
@@ -91,7 +91,7 @@ def _unknown(reference: Reference, scope: Scope) -> Diagnostic:
 
 def _existing(reference: Reference, scope: Scope) -> str:
     names = scope.existing(*reference.kinds)
-    return f"declared are {listed(names)}" if names else f"no {' or '.join(reference.kinds)} is declared"
+    return f"here one of these can stand: {listed(names)}" if names else f"declare {_a(reference.wanted)} of that name"
 
 
 def _call_form(call: Call, scope: Scope) -> Diagnostic | None:
@@ -108,15 +108,15 @@ def _call_form(call: Call, scope: Scope) -> Diagnostic | None:
     return None
 
 
-def _a(kind: Kind) -> str:
-    return "a tool or store" if kind is Kind.TOOL else f"{'an' if kind is Kind.AGENT else 'a'} {kind}"
+def _a(what: str) -> str:
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 # --- where references stand
 
 
 def _tools(names: Iterable[Name]) -> Iterator[Reference]:
-    return (Reference(name, "a tool or store", (Kind.TOOL,)) for name in names)
+    return (Reference(name, "tool or store", (Kind.TOOL,)) for name in names)
 
 
 def _policy(node: nodes.Policy, _: Scope) -> Iterator[Reference]:
@@ -142,7 +142,7 @@ def _rule(rule: nodes.Rule, signature: catalog.Signature) -> Iterator[Reference]
         if parameter.type == "method":
             yield from _tools(argument.value.parts[:1])
         elif parameter.type == "schema":
-            yield Reference(argument.value.parts[0], "a schema", (Kind.SCHEMA,))
+            yield Reference(argument.value.parts[0], "schema", (Kind.SCHEMA,))
 
 
 def _provider(_: nodes.Provider, __: Scope) -> Iterator[Reference]:
@@ -154,7 +154,7 @@ def _schema(node: nodes.Schema, _: Scope) -> Iterator[Reference]:
         type_: TypeRef | None = field.type
         while type_ is not None:
             if type_.name.text not in FIELD_TYPES:
-                yield Reference(type_.name, "a schema or a built-in type", (Kind.SCHEMA,))
+                yield Reference(type_.name, "schema or type", (Kind.SCHEMA,))
             type_ = type_.item
 
 
@@ -163,7 +163,7 @@ def _agent(node: nodes.Agent, _: Scope) -> Iterator[Reference]:
     yield from _tools(tool_names(node.config))
     yield from _tools(node.names("equips"))
     for name in node.names("requires"):
-        yield Reference(name, "a policy", (Kind.POLICY,))
+        yield Reference(name, "policy", (Kind.POLICY,))
 
 
 def _directives(directives: Iterable[nodes.Directive]) -> Iterator[Reference]:
@@ -172,16 +172,16 @@ def _directives(directives: Iterable[nodes.Directive]) -> Iterator[Reference]:
             continue
         for argument in directive.args:
             if isinstance(argument.value, nodes.Path):
-                yield Reference(argument.value.parts[0], "an agent or a model", (Kind.AGENT,))
+                yield Reference(argument.value.parts[0], "agent or model", (Kind.AGENT,))
 
 
 def _pipeline(node: nodes.Pipeline, scope: Scope) -> Iterator[Reference]:
     for stage in node.stages:
         if isinstance(stage, nodes.LoopStage):
-            yield Reference(stage.agent, "an agent", (Kind.AGENT,))
+            yield Reference(stage.agent, "agent", (Kind.AGENT,))
         for call in calls(stage):
             if call.callee.text not in _BUILT_IN:
-                yield Reference(call.callee, "an agent, tool or pipeline", (Kind.AGENT, Kind.TOOL, Kind.PIPELINE))
+                yield Reference(call.callee, "agent, tool or pipeline", (Kind.AGENT, Kind.TOOL, Kind.PIPELINE))
             if is_agent_call(call, scope):
                 yield from _tools(tool_names(call.args))
 

@@ -58,14 +58,17 @@ def arguments(stage: Stage) -> Iterator[Argument]:
 
 def leaves(values: Iterable[ArgumentValue]) -> Iterator[Leaf]:
     """The values that are no lists or rules, in order, however deep they stand."""
-    for value in values:
-        match value:
-            case nodes.ListValue():
-                yield from leaves(value.items)
-            case nodes.Rule():
-                yield from leaves(argument.value for argument in value.args)
-            case _:
-                yield value
+    waiting = [iter(values)]
+    while waiting:
+        match next(waiting[-1], None):
+            case None:
+                waiting.pop()
+            case nodes.ListValue() as items:
+                waiting.append(iter(items.items))
+            case nodes.Rule() as rule:
+                waiting.append(argument.value for argument in rule.args)
+            case leaf:
+                yield leaf
 
 
 def operands(condition: Condition) -> list[nodes.Path | nodes.String]:
