@@ -25,11 +25,12 @@ python3 - "$halo" "$runs" <<'MEASURE'
 import json, os, statistics, subprocess, sys, time
 
 halo, runs = sys.argv[1], int(sys.argv[2])
+interpreter = open(halo).readline().removeprefix("#!").strip()
 commands = {
     "version": [halo, "--version"],
     "check": [halo, "check", "p.halo"],
     "run": [halo, "run", "p.halo", "-i", "text=x", "--replies", "r.json", "--json"],
-    "python": ["python3", "-c", "pass"],
+    "python": [interpreter, "-c", "pass"],
 }
 
 def once(command):
