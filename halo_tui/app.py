@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from textual.app import App, SystemCommand
+from textual.binding import BindingType
 from textual.screen import Screen
 
 from halo_tui import keymap
@@ -24,15 +25,13 @@ NEW_FILE = "untitled.halo"
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class WorkbenchApp(App[int]):
+class WorkbenchApp(App[int], inherit_bindings=False):
     """Shows a workbench for one document, or first asks which program of a folder is meant."""
 
     CSS_PATH = "app.tcss"
     TITLE = "Halo"
     ENABLE_COMMAND_PALETTE = True
-    # Its key is in the workbench's own table of actions.
-    COMMAND_PALETTE_BINDING = "ctrl+backslash"
-    BINDINGS: ClassVar = []
+    BINDINGS: ClassVar[list[BindingType]] = list(keymap.bindings("everywhere"))
 
     def __init__(self, document: Document | Path, options: Options | None = None) -> None:
         super().__init__()
@@ -64,10 +63,16 @@ class WorkbenchApp(App[int]):
             return
         for action in keymap.palette():
             about = " · ".join(part for part in (action.shown_key, action.about) if part)
-            yield SystemCommand(action.title, about, partial(screen.run_action, action.command))
+            place = self if action.where == "everywhere" else screen
+            yield SystemCommand(action.title, about, partial(place.run_action, action.command))
 
-    def action_switch_theme(self) -> None:
-        self.theme = LIGHT.name if self.current_theme.dark else DARK.name
+    async def action_quit(self) -> None:
+        """Leave; a workbench is asked first whether something would be lost."""
+        workbench = next((screen for screen in self.screen_stack if isinstance(screen, Workbench)), None)
+        if workbench is None:
+            self.exit(0)
+        else:
+            workbench.leave()
 
     async def _pick(self, folder: Path) -> None:
         names = await asyncio.to_thread(_programs, folder)

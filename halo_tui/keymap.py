@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding
 
-Where: TypeAlias = Literal["workbench", "editor", "list"]
+Where: TypeAlias = Literal["everywhere", "workbench", "editor", "list"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "app.palette", "All actions", ("ctrl+p",), command="palette", label="Actions", about="Find an action by name"
     ),
-    Action("app.quit", "Quit", ("ctrl+q",), command="leave", label="Quit", about="Asks when something would be lost"),
+    Action("app.quit", "Quit", ("ctrl+q",), "everywhere", "quit", "Quit", "Asks when something would be lost"),
     Action("edit.undo", "Undo", ("ctrl+z",), "editor"),
     Action("edit.redo", "Redo", ("ctrl+y",), "editor"),
     Action("edit.copy", "Copy the selection", ("ctrl+c",), "editor"),
@@ -76,10 +76,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 
 
-def bindings() -> Iterator[Binding]:
-    """The workbench's bindings; they come before those of the focused widget."""
+def bindings(where: Where) -> Iterator[Binding]:
+    """The bindings of the workbench, or of the application; they come before those of the focused widget."""
     for action in ACTIONS:
-        if action.where == "workbench" and action.keys:
+        if action.where == where and action.keys:
             yield Binding(
                 ",".join(action.keys),
                 action.command,
@@ -94,4 +94,4 @@ def bindings() -> Iterator[Binding]:
 
 def palette() -> tuple[Action, ...]:
     """The actions that the palette offers."""
-    return tuple(action for action in ACTIONS if action.where == "workbench" and action.id != "app.palette")
+    return tuple(action for action in ACTIONS if action.command and action.id != "app.palette")

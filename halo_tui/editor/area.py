@@ -154,7 +154,7 @@ class Editor(TextArea, inherit_bindings=False):
         self._token_styles.clear()
         super().notify_style_update()
 
-    def _set_document(self, text: str, language: str | None) -> None:  # noqa: ARG002 - Textual's hook
+    def _set_document(self, text: str, language: str | None) -> None:
         # As the stock method does for plain text, with our document and wrapping.
         self._highlight_query = None
         self.document = buffer = Buffer(text)

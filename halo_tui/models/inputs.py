@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from halo_lang import Program
@@ -12,7 +13,8 @@ from halo_lang.nodes import Pipeline, TypeRef
 from halo_runtime.cli.inputs import collect
 from halo_runtime.cli.sources import read_text
 from halo_runtime.errors import HaloError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.values import parse_json
 from halo_tui.models.lines import visible
 
 _HINTS: Final = {
@@ -57,6 +59,15 @@ class Remembered:
     def keep(self, pipeline: str, texts: Mapping[str, str]) -> None:
         """Remember what was typed this time."""
         self._typed[pipeline] = dict(texts)
+
+
+def beside(program: Path) -> dict[str, str]:
+    """Texts from `<name>.input.json` beside a program, where there is such a file with an object in it."""
+    try:
+        found = parse_json(program.with_suffix(".input.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: as_typed(value) for name, value in found.items()} if is_object(found) else {}
 
 
 def as_typed(value: Json) -> str:

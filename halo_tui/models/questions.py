@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from halo_runtime.cli.answers import typed_value
 from halo_runtime.json_types import Json
 from halo_runtime.results import Interrupt
+from halo_runtime.values import parse_json, type_name
 from halo_tui.models.lines import one_line, preview, visible
 
 MAX_CHOICES = 9
 """Choices beyond this are typed: more buttons than digits cannot be pressed by key."""
 
 
-class AnswerError(ValueError):
-    """The typed text is no JSON; the message says where it stops being so."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a typed text means as an answer: `note` says it to the person, `broken` that it is nearly JSON."""
+
+    value: Json
+    note: str
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +48,18 @@ class Question:
     def message(self) -> str:
         return visible(self.interrupt.message)
 
+    def read(self, text: str) -> Reading:
+        """A choice in any letter case, else JSON if it parses, else text, as `halo run` reads what is typed there."""
+        value = typed_value(text, self.interrupt.choices)
+        if text.lstrip().startswith(("{", "[")) and isinstance(value, str):
+            return Reading(value, f"sent as text; {_fault(text)}", broken=True)
+        known = " as the program knows it" if value in self.interrupt.choices else ""
+        return Reading(value, f"sent as {type_name(value)}{known}" if text else "")
+
     @property
-    def wants_json(self) -> bool:
-        """Whether the form starts in JSON: an event's payload is data, an answer is mostly words."""
-        return self.interrupt.kind == "listen"
+    def takes_text(self) -> bool:
+        """Whether text that is nearly JSON may be meant so; the payload of an event is data."""
+        return self.interrupt.kind != "listen"
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -57,23 +71,12 @@ class Question:
         return tuple(_attachment(number, item) for number, item in enumerate(self.interrupt.attachments, 1))
 
 
-def parse_answer(text: str, *, as_json: bool) -> Json:
-    """The value that a typed text stands for: the text itself, or what it says as JSON.
-
-    Raises AnswerError with line and column where the text is no JSON.
-    """
-    if not as_json:
-        return text
+def _fault(text: str) -> str:
     try:
-        return json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise AnswerError(f"not JSON at line {error.lineno}, column {error.colno}: {error.msg}") from error
-    except RecursionError:
-        raise AnswerError("not usable: nested too deep") from None
-
-
-def _refuse(name: str) -> Json:
-    raise AnswerError(f"not JSON: {name} is no JSON value")
+        parse_json(text)
+    except ValueError as error:
+        return f"no JSON: {error}"
+    return "no JSON"
 
 
 def _label(value: Json) -> str:

@@ -69,6 +69,11 @@ class StageRow:
     note: str = ""
     children: list[StageRow] = field(default_factory=list["StageRow"])
 
+    @property
+    def active(self) -> bool:
+        """Whether it has not ended."""
+        return self.ended is None
+
     def line(self, depth: int, now: float) -> Line:
         """One row of the list: sign, name, how long, what is noteworthy."""
         glyph, role = STATES.get(self.state, STATES["running"])
@@ -117,7 +122,7 @@ class RunView:
     @property
     def running_lines(self) -> frozenset[int]:
         """Source lines of the stages that run now."""
-        return frozenset(row.source_line for row in self._rows.values() if row.state == "running")
+        return frozenset(row.source_line for row in self._rows.values() if row.active)
 
     def rows(self) -> Iterator[tuple[int, StageRow]]:
         """All executions with their depth, each below the one it belongs to."""
@@ -171,7 +176,7 @@ class RunView:
         self.ended = at if self.ended is None else self.ended
         self.live.clear()
         for row in self._rows.values():
-            if row.state == "running":
+            if row.active:
                 row.state, row.ended = "paused" if self.status == "paused" else "cancelled", at
 
     def _begin(self, event: RunStarted, at: float) -> None:
@@ -233,9 +238,11 @@ class RunView:
     def _asked(self, event: InterruptOpened, _at: float) -> None:
         self.open_questions.add(str(event.interrupt["id"]))
         self.status = "waiting"
+        self._mark(event.path, "waiting")
 
     def _answered(self, event: InterruptAnswered, _at: float) -> None:
         self.open_questions.discard(event.interrupt_id)
+        self._mark(event.path, "running")
         if not self.open_questions and self.status == "waiting":
             self.status = "running"
 
@@ -250,6 +257,11 @@ class RunView:
         row = self._rows.get(path) or self._parent(path)
         if row is not None:
             row.note = note
+
+    def _mark(self, path: str, state: str) -> None:
+        row = self._rows.get(path) or self._parent(path)
+        if row is not None and row.active:
+            row.state = state
 
     def _parent(self, path: str) -> StageRow | None:
         """The stage that encloses a path: effects and items stand below the stage they belong to."""

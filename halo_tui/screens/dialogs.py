@@ -119,7 +119,12 @@ class Help(Dialog[None]):
     """All keys, from the table of actions."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f1,q,enter", "close", "Close", show=False)]
-    HEADINGS: ClassVar = {"workbench": "Workbench", "editor": "In the editor", "list": "In the lists"}
+    HEADINGS: ClassVar = {
+        "everywhere": "Everywhere",
+        "workbench": "Workbench",
+        "editor": "In the editor",
+        "list": "In the lists",
+    }
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog dialog-tall"):

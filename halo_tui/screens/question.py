@@ -1,4 +1,4 @@
-"""The form in which a person answers a run: choices as buttons, or text, or JSON, or later."""
+"""The form in which a person answers a run: choices as buttons, text or JSON, or later."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Checkbox, Input, Static
+from textual.widgets import Button, Input, Static
 
 from halo_runtime.json_types import Json
-from halo_tui.models.questions import AnswerError, Question, parse_answer
+from halo_tui.models.questions import Question
 from halo_tui.screens.dialogs import Dialog, button, plain
 
 
@@ -45,23 +45,31 @@ class Ask(Dialog[Answer]):
                     for number, choice in enumerate(self._choices):
                         yield button(choice.label, f"choice-{number}", "default" if number else "primary")
             yield Input(placeholder="another answer" if self._choices else "your answer", id="answer", compact=True)
-            yield plain("", classes="field-error", id="refusal")
+            yield plain("", classes="field-note", id="note")
             with Horizontal(classes="dialog-buttons"):
                 yield button("Send", "send", "default" if self._choices else "primary")
                 yield button("Answer later", "later")
-                yield Checkbox(Content("JSON"), question.wants_json, id="json", compact=True)
+
+    @on(Input.Changed)
+    def show_reading(self) -> None:
+        """Say what would be sent, as it is typed."""
+        reading = self.question.read(self._typed)
+        note = self.query_one("#note", Static)
+        note.update(Content(reading.note))
+        note.set_class(reading.broken, "-broken")
 
     @on(Button.Pressed, "#send")
     @on(Input.Submitted)
     def send(self) -> None:
-        text = self.query_one("#answer", Input).value
-        as_json = self.query_one("#json", Checkbox).value
-        try:
-            self.dismiss(Answer(parse_answer(text, as_json=as_json)))
-        except AnswerError as error:
-            refusal = self.query_one("#refusal", Static)
-            refusal.update(Content(str(error)))
-            refusal.display = True
+        reading = self.question.read(self._typed)
+        if reading.broken and not self.question.takes_text:
+            self.app.bell()
+        else:
+            self.dismiss(Answer(reading.value))
+
+    @property
+    def _typed(self) -> str:
+        return self.query_one(Input).value
 
     @on(Button.Pressed, "#later")
     def later(self) -> None:

@@ -10,7 +10,7 @@ from textual.worker import Worker
 from halo_lang import Program
 from halo_lang.nodes import Pipeline
 from halo_runtime.json_types import JsonObject
-from halo_tui.models.inputs import Remembered, fields_of
+from halo_tui.models.inputs import Remembered, beside, fields_of
 from halo_tui.models.launch import choose_launch
 from halo_tui.models.options import Options
 from halo_tui.models.problems import Findings
@@ -28,7 +28,7 @@ class Running:
     def __init__(self, workbench: Workbench, options: Options) -> None:
         self._workbench = workbench
         self._options = options
-        self._remembered = Remembered(dict(options.inputs))
+        self._remembered = Remembered({**beside(workbench.document.path), **options.inputs})
         self._last_pipeline: str | None = None
         self._asking: Ask | None = None
         self._run: Worker[None] | None = None

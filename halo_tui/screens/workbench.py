@@ -27,6 +27,7 @@ from halo_tui.models.problems import Checker, Findings, Problem, next_problem
 from halo_tui.models.session import Session
 from halo_tui.screens.dialogs import Confirm, Help
 from halo_tui.screens.running import Running
+from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
 from halo_tui.widgets.output import Output
 from halo_tui.widgets.panes import Data, Problems, Stages
@@ -48,7 +49,7 @@ PANES: Final = ("editor", "problems", *RUN_PANES)
 class Workbench(Screen[None]):
     """One program: written on the left, run on the right; under 100 columns one of them at a time."""
 
-    BINDINGS: ClassVar[list[BindingType]] = list(keymap.bindings())
+    BINDINGS: ClassVar[list[BindingType]] = list(keymap.bindings("workbench"))
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
     AUTO_FOCUS = "Editor"
 
@@ -168,7 +169,8 @@ class Workbench(Screen[None]):
         self._show_status()
         return True
 
-    def action_leave(self) -> None:
+    def leave(self) -> None:
+        """Leave the workbench, after asking when something would be lost."""
         self.run_worker(self._leave(), group="leave", exclusive=True, exit_on_error=False)
 
     async def _leave(self) -> None:
@@ -198,7 +200,7 @@ class Workbench(Screen[None]):
         self.host.copy_to_clipboard(pretty(self.session.view.output))
         self.tell("The output was sent to the terminal's clipboard")
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002 - Textual's hook
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The footer shows the keys that matter now."""
         matters = {"stop": self.session.view.active, "answer": bool(self.session.questions)}
         return matters.get(action, True)
@@ -295,6 +297,9 @@ class Workbench(Screen[None]):
 
     def action_help(self) -> None:
         self.host.push_screen(Help())
+
+    def action_switch_theme(self) -> None:
+        self.host.theme = LIGHT.name if self.host.current_theme.dark else DARK.name
 
     def action_palette(self) -> None:
         self.host.action_command_palette()

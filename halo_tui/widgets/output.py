@@ -18,7 +18,7 @@ class _Text(Static):
 
 
 class Output(VerticalScroll):
-    """What a run prints and gives; it stays at the end until a person scrolls up."""
+    """What a run prints and gives; it follows the end until a person scrolls up, and ends at its top."""
 
     def __init__(self) -> None:
         super().__init__(id="output", classes="pane")
@@ -27,13 +27,15 @@ class Output(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield _Text(markup=False)
 
-    def on_mount(self) -> None:
-        self.anchor()
-
     def show_run(self, run: RunView) -> None:
         """Show what a run printed so far and how it ended."""
-        text = self.query_one(_Text)
         runs = tuple(output_text(run))
-        if runs != self._shown:
-            self._shown = runs
-            text.update(joined(text, runs))
+        if runs == self._shown:
+            return
+        self._shown = runs
+        following = self.scroll_offset.y >= self.max_scroll_y
+        text = self.query_one(_Text)
+        text.update(joined(text, runs))
+        if following:
+            go = self.scroll_end if run.active else self.scroll_home
+            self.call_after_refresh(go, animate=False)

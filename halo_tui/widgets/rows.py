@@ -61,7 +61,7 @@ class Rows(ScrollView, Generic[T], can_focus=True):
         self.set_reactive(Rows.cursor, max(0, min(self.cursor, len(items) - 1)))
         self.refresh(layout=self.styles.is_auto_height)
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's hook
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, len(self.items))
 
     def render_line(self, y: int) -> Strip:

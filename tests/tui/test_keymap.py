@@ -25,7 +25,7 @@ def test_every_id_and_key_is_there_once() -> None:
 def test_every_action_of_the_workbench_has_a_method_and_is_in_the_palette_or_is_it() -> None:
     for action in keymap.ACTIONS:
         if action.where == "workbench":
-            assert hasattr(Workbench, "action_" + action.command.partition("(")[0]) or action.command == "switch_theme"
+            assert hasattr(Workbench, "action_" + action.command.partition("(")[0])
             assert action in keymap.palette() or action.id == "app.palette"
 
 

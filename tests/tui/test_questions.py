@@ -6,34 +6,41 @@ import pytest
 
 from halo_runtime.json_types import Json
 from halo_runtime.results import Interrupt
-from halo_tui.models.questions import MAX_CHOICES, AnswerError, Question, parse_answer
+from halo_tui.models.questions import MAX_CHOICES, Question, Reading
 
 
 def asked(**fields: object) -> Question:
     return Question(Interrupt("id", "run", fields.pop("kind", "yield"), "Ship [it]?", "yield", "M/0", **fields))  # type: ignore[arg-type]
 
 
-def test_text_is_taken_as_it_is() -> None:
-    assert parse_answer(" 42 ", as_json=False) == " 42 "
-
-
-@pytest.mark.parametrize(("text", "value"), [("42", 42), ("null", None), ('{"a": [true]}', {"a": [True]}), ('""', "")])
-def test_json_gives_its_value(text: str, value: Json) -> None:
-    assert parse_answer(text, as_json=True) == value
-
-
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "value", "note"),
     [
-        ('{"a": }', "line 1, column 7"),
-        ("", "line 1, column 1"),
-        ("NaN", "NaN is no JSON value"),
-        ("[" * 100_000, "nested too deep"),
+        (" maybe ", " maybe ", "sent as String"),
+        ("42", 42, "sent as Number"),
+        ('{"a": [true]}', {"a": [True]}, "sent as Object"),
+        ("null", None, "sent as null"),
+        ('"42"', "42", "sent as String"),
+        ("", "", ""),
     ],
 )
-def test_what_is_no_json_is_refused_with_the_reason(text: str, reason: str) -> None:
-    with pytest.raises(AnswerError, match=reason):
-        parse_answer(text, as_json=True)
+def test_an_answer_is_json_if_it_parses_else_text(text: str, value: Json, note: str) -> None:
+    assert asked().read(text) == Reading(value, note)
+
+
+def test_a_choice_is_meant_in_any_letter_case() -> None:
+    assert asked(choices=("yes", "no")).read("Yes ") == Reading("yes", "sent as String as the program knows it")
+
+
+def test_what_is_nearly_json_is_text_with_a_warning() -> None:
+    reading = asked().read('{"a": }')
+    assert (reading.value, reading.broken) == ('{"a": }', True)
+    assert reading.note.startswith("sent as text; no JSON")
+
+
+def test_an_awaited_event_takes_no_broken_json() -> None:
+    assert asked().takes_text
+    assert not asked(kind="listen", event="UI.Click").takes_text
 
 
 def test_choices_are_labelled_and_keep_their_values() -> None:
@@ -50,9 +57,9 @@ def test_no_more_choices_than_digits_become_buttons() -> None:
     assert len(asked(choices=tuple(map(str, range(50)))).choices) == MAX_CHOICES
 
 
-def test_an_awaited_event_is_named_and_wants_json() -> None:
+def test_an_awaited_event_is_named() -> None:
     question = asked(kind="listen", event="UI.Click")
-    assert (question.title, question.wants_json) == ("Waiting for UI.Click", True)
+    assert question.title == "Waiting for UI.Click"
 
 
 def test_attachments_show_text_or_path_and_no_control_characters() -> None:
