@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from functools import cache
 from typing import Final
 
 from halo_runtime.models.base import Usage
@@ -25,7 +24,6 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     return _priced(model, usage.input, usage.output, usage.cached or 0)
 
 
-@cache
 def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:
     # The library takes 120 ms to import, which a run that spends nothing shall not pay.
     from genai_prices import Usage as Tokens
