@@ -13,7 +13,7 @@ from halo_runtime.json_types import Json
 def demo(**given: Json) -> int:
     """See Halo at work: no key, no network, no file of your own.
 
-    A program that drafts a reply and asks a person before it is sent. On a terminal it opens in the workbench, as a
+    A program that drafts an answer and asks a person before it is sent. On a terminal it opens in the workbench, as a
     copy that is yours to change; without one it runs here, tells each step and answers its question itself. It runs
     on the embedded model where the extra `local` is installed, else on prepared replies.
     """

