@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from textual.pilot import Pilot
@@ -15,8 +16,8 @@ from halo_tui.models.document import Document
 from halo_tui.models.options import Options
 from halo_tui.screens.workbench import Workbench
 
-WAITS = 400
-"""Turns of the event loop's idle that `until` waits at most."""
+DEADLINE = 30.0
+"""Seconds that `until` waits at most; only a broken workbench makes it wait so long."""
 
 
 class Bench:
@@ -36,11 +37,10 @@ class Bench:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Let the application work until something holds."""
-        for _ in range(WAITS):
-            if holds():
-                return
+        deadline = monotonic() + DEADLINE
+        while not holds():
+            assert monotonic() < deadline, f"it never held; the screen shows:\n{self.text()}"
             await self.pilot.pause(0.01)
-        raise AssertionError(f"it never held; the screen shows:\n{self.text()}")
 
     async def until_shown(self, text: str) -> None:
         await self.until(lambda: text in self.text())
@@ -72,7 +72,7 @@ def bench(tmp_path: Path) -> OpenBench:
         if replies is not None:
             (tmp_path / "main.replies.json").write_text(json.dumps(replies), encoding="utf-8")
         app = WorkbenchApp(Document.open(path), Options(inputs=inputs or {}))
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=size, notifications=True) as pilot:
             bench = Bench(app, pilot)
             await bench.until(lambda: isinstance(app.screen, Workbench) and bench.screen.findings)
             yield bench

@@ -19,7 +19,7 @@ def asked(**fields: object) -> Question:
         (" maybe ", " maybe ", "sent as String"),
         ("42", 42, "sent as Number"),
         ('{"a": [true]}', {"a": [True]}, "sent as Object"),
-        ("null", None, "sent as null"),
+        ("null", None, "sent as Null"),
         ('"42"', "42", "sent as String"),
         ("", "", ""),
     ],
