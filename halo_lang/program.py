@@ -27,6 +27,8 @@ class Unit:
     """Syntax errors, with spans relative to the unit."""
     ghosts: frozenset[str] = frozenset()
     """Names that the unit declares without a usable declaration."""
+    unsettled: bool = False
+    """See `scanner.Piece`: the end of the unit depends on the quotes behind it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,8 @@ class Program:
     source: Source
     units: tuple[Unit, ...]
     """The whole text in pieces: joined they are `source.text`."""
+    spare: tuple[Unit, ...] = ()
+    """Units of an earlier version that one edit put out of use, such as an opening quote; the next may want them."""
 
     @cached_property
     def declarations(self) -> tuple[Declaration, ...]:

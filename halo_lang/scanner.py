@@ -5,7 +5,7 @@ brackets where the header is the first thing on its line, so that a bracket left
 declaration along. Strings and comments are stepped over; a string that is not closed ends with its line, a
 triple-quoted one in front of the next header, a comment with the text.
 
-What comes behind a cut never depends on what stands in front of it. Incremental parsing rests on that.
+Where the text is cut behind a cut never depends on what stands in front of it. Incremental parsing rests on that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING
+from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING, TRIPLE
 
 _KEYWORD = rf"(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)"
 _HEADER = (
@@ -28,31 +28,38 @@ _DECLARATION = re.compile(_HEADER)
 _DIRECTIVE = re.compile(rf"@(?:{GAP}shadow{GAP}(\(){GAP}(?:{MODEL})?)?")
 # Where scanning goes on when brackets or a string have made what lies between unreadable.
 _RESUME = re.compile(rf"^[^\S\n]*+(?=(?:{_HEADER})|@{NAME})", re.MULTILINE)
+_UNINDENTED = re.compile(rf"^(?:{_HEADER})", re.MULTILINE)
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
 _TOKEN = re.compile(
     rf"""
-      (?P<skip>{STRING}|{COMMENT})
+      (?P<triple>{TRIPLE})
+    | (?P<skip>{STRING}|{COMMENT})
     | (?P<open>[(\[{{]++)
     | (?P<close>[)\]}}]++)
     | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
     | (?<![\w.])(?P<word>{_KEYWORD})
     | (?P<at>@)
-    | (?P<triple>"{{3}})
+    | (?P<unclosed>"{{3}})
     | ["'][^\n]*+
     | (?P<comment>/\*)
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_STRING_OR_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|(?P<unclosed>"{{3}})|["'][^\n]*+|(?P<comment>/\*)""")
+_TAILS_READ = 8
 
 
 class Piece(NamedTuple):
-    """The text of one unit, and whether its brackets go too deep to parse it."""
+    """The text of one unit."""
 
     start: int
     end: int
     too_deep: bool
+    """Its brackets go too deep to parse it."""
+    unsettled: bool
+    """A triple-quoted string in it holds a header or has no end: more quotes behind the unit could move its end."""
 
 
 class _Opening(NamedTuple):
@@ -65,31 +72,60 @@ class _Opening(NamedTuple):
 
 
 def cut(text: str, start: int = 0) -> Iterator[Piece]:
-    """The units of `text` from `start` on, where a unit must begin; joined they are the text."""
-    depth, too_deep, directives, position = 0, False, False, start
+    """The units of `text` from `start` on, where one must begin; joined they are the text."""
+    depth, too_deep, unsettled, directives, position = 0, False, False, False, start
+    tail = _Tail(text)
     while match := _TOKEN.search(text, position):
         position = match.end()
         match match.lastgroup:
             case "skip" | None:
-                continue
+                pass
+            case "triple":
+                if header := _UNINDENTED.search(text, match.start(), position):
+                    unsettled = True
+                    if tail.has_unclosed(position):
+                        depth, position = 0, header.start()
             case "open":
                 depth += position - match.start()
             case "close":
                 depth = max(0, depth - (position - match.start()))
             case "comment":
                 break
-            case "triple":
-                depth, position = 0, _resume(text, position)
+            case "unclosed":
+                depth, unsettled, position = 0, True, _resume(text, position)
             case _:
                 if opening := _opening(text, match, depth):
                     if opening.start > start and not directives:
-                        yield Piece(start, opening.start, too_deep)
-                        start, too_deep = opening.start, False
+                        yield Piece(start, opening.start, too_deep, unsettled)
+                        start, too_deep, unsettled = opening.start, False, False
                     depth, position, directives = opening.depth, opening.end, opening.directive
         if depth > MAX_NESTING:
             depth, too_deep, position = 0, True, _resume(text, position)
     if start < len(text):
-        yield Piece(start, len(text), too_deep)
+        yield Piece(start, len(text), too_deep, unsettled)
+
+
+class _Tail:
+    """Whether a triple-quoted string has no end further on.
+
+    If so, the first such string that holds a header is taken for the one whose end was forgotten: it begins in
+    front of declarations, and all quotes behind it would be read the wrong way round.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._known = False
+        self._left = _TAILS_READ
+
+    def has_unclosed(self, position: int) -> bool:
+        """The answer at the end of a string; each answer is good until it is yes, then the text is read anew."""
+        if self._known or not self._left:
+            return False
+        self._left -= 1
+        found = (match.lastgroup for match in _STRING_OR_COMMENT.finditer(self._text, position))
+        unclosed = next(filter(None, found), None) == "unclosed"
+        self._known = not unclosed
+        return unclosed
 
 
 def is_misspelt(word: str) -> str | None:
@@ -119,5 +155,6 @@ def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
 
 
 def _resume(text: str, position: int) -> int:
+    """Where the next header or directive that leads its line stands."""
     found = _RESUME.search(text, position)
     return found.start() if found else len(text)
