@@ -25,8 +25,8 @@ class Checked:
     guessed: bool
 
     def holds(self, changed: set[str]) -> bool:
-        """Whether the result is still right when those names have changed."""
-        return not changed or not (self.guessed or not changed.isdisjoint(self.asked))
+        """Whether the result is still right when those names (at least one) stand for something else now."""
+        return not self.guessed and changed.isdisjoint(self.asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,18 +55,17 @@ def check(program: Program, previous: Analysis | None = None) -> Analysis:
     known = previous.checked if previous is not None else {}
     declared = [(unit, unit.declaration) for unit in program.units if unit.declaration is not None]
     kept = [known.get(id(unit)) for unit, _ in declared]
-    interfaces = [
-        interface_of(declaration) if entry is None else entry.interface
+    pairs = [
+        (declaration, interface_of(declaration) if entry is None else entry.interface)
         for (_, declaration), entry in zip(declared, kept, strict=True)
     ]
-    symbols = Symbols(zip((declaration for _, declaration in declared), interfaces, strict=True), program.ghosts)
+    symbols = Symbols(pairs, program.ghosts)
     changed = symbols.changed_since(previous.symbols) if previous is not None else set[str]()
-    checked = {
-        id(unit): entry
-        if entry is not None and entry.holds(changed)
-        else _check_unit(unit, declaration, interface, symbols)
-        for (unit, declaration), interface, entry in zip(declared, interfaces, kept, strict=True)
-    }
+    checked: dict[int, Checked] = {}
+    for (unit, _), entry, (declaration, interface) in zip(declared, kept, pairs, strict=True):
+        if entry is None or (changed and not entry.holds(changed)):
+            entry = _check_unit(unit, declaration, interface, symbols)
+        checked[id(unit)] = entry
     found = chain(program.diagnostics, _placed(program, checked), _across(program, symbols))
     return Analysis(program, tuple(sorted(found, key=_place)), symbols, checked)
 
@@ -79,11 +78,7 @@ def _check_unit(unit: Unit, declaration: Declaration, interface: Interface, symb
 
 def _placed(program: Program, checked: dict[int, Checked]) -> list[Diagnostic]:
     spoken = [entry for entry in checked.values() if entry.diagnostics]
-    return [
-        diagnostic.shifted(offset)
-        for entry, offset in ((entry, program.offset_of(entry.declaration)) for entry in spoken)
-        for diagnostic in entry.diagnostics
-    ]
+    return [found.shifted(program.offset_of(entry.declaration)) for entry in spoken for found in entry.diagnostics]
 
 
 def _across(program: Program, symbols: Symbols) -> list[Diagnostic]:

@@ -33,8 +33,8 @@ class Kind(StrEnum):
 class Interface:
     """What others can see of a declaration; free of places, so that moving or editing its inside changes nothing.
 
-    `parameters` are a pipeline's, `equips` an agent's tools, `provider` a tool's, `contains` the types that a schema
-    holds without an Array between.
+    `parameters` are a pipeline's, `equips` an agent's tools, `provider` a tool's, `contains` the schemas that a
+    schema holds without an Array between.
     """
 
     kind: Kind
@@ -46,6 +46,8 @@ class Interface:
 
 GHOST: Final = Interface(Kind.UNKNOWN)
 ARRAYS: Final = frozenset({"Array", "List"})
+FIELD_TYPES: Final = ("String", "Number", "Integer", "Boolean", *sorted(ARRAYS), "Object", "JSON", "Any")
+"""What a schema's field may be beside another schema (seed 003)."""
 
 
 def interface_of(declaration: Declaration) -> Interface:
@@ -54,8 +56,8 @@ def interface_of(declaration: Declaration) -> Interface:
 
 
 def held_types(schema: Schema) -> list[TypeRef]:
-    """The types of a schema's fields, those in an Array left out."""
-    return [field.type for field in schema.fields if field.type.name.text not in ARRAYS]
+    """The types of a schema's fields that may be schemas and stand in no Array."""
+    return [field.type for field in schema.fields if field.type.name.text not in FIELD_TYPES]
 
 
 def _policy(_: Policy) -> Interface:
@@ -91,16 +93,14 @@ class Symbols:
     """All names of a program. Of two declarations with one name the first counts (HL201 tells of the second)."""
 
     def __init__(self, declared: Iterable[tuple[Declaration, Interface]], ghosts: frozenset[str]) -> None:
-        self.interfaces: dict[str, Interface] = dict.fromkeys(ghosts, GHOST)
-        self.definitions: dict[str, Declaration] = {}
-        self.repeated: list[Declaration] = []
+        interfaces: dict[str, Interface] = dict.fromkeys(ghosts, GHOST)
+        repeated: list[Declaration] = []
         for declaration, interface in declared:
-            name = declaration.name.text
-            if name in self.definitions:
-                self.repeated.append(declaration)
-            else:
-                self.definitions[name] = declaration
-                self.interfaces.setdefault(name, interface)
+            first = interfaces.setdefault(declaration.name.text, interface)
+            if first is not interface and first is not GHOST:
+                repeated.append(declaration)
+        self.interfaces = interfaces
+        self.repeated = repeated
 
     def changed_since(self, other: Symbols) -> set[str]:
         """The names that stand for something else than in `other`, here or there."""

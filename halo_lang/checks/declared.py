@@ -11,7 +11,7 @@ from halo_lang.diagnostics import Diagnostic, Related, error
 from halo_lang.lexicon import KEYWORDS
 from halo_lang.nodes import Declaration, Name, Schema, TypeRef
 from halo_lang.program import Program
-from halo_lang.symbols import Kind, Scope, Symbols, held_types
+from halo_lang.symbols import Scope, Symbols, held_types
 
 RESERVED: Final = KEYWORDS | {"System", "Env"}
 
@@ -20,7 +20,7 @@ def repeated_names(program: Program, symbols: Symbols) -> Iterator[Diagnostic]:
     """HL201: all declarations share one namespace."""
     for second in symbols.repeated:
         name = second.name
-        first = symbols.definitions[name.text]
+        first = program.find(name.text) or second
         related = Related("first declared here", program.span(first, first.name.span))
         yield error(
             "HL201",
@@ -45,7 +45,7 @@ def endless_schemas(program: Program, symbols: Symbols) -> Iterator[Diagnostic]:
     finished: set[str] = set()
     for root, interface in symbols.interfaces.items():
         if interface.contains and root not in finished:
-            for schema, held in _closing_types(root, symbols, finished):
+            for schema, held in _closing_types(root, program, finished):
                 yield error(
                     "HL207",
                     f"`{held.name.text}` contains itself here, so no value can fit it",
@@ -54,9 +54,9 @@ def endless_schemas(program: Program, symbols: Symbols) -> Iterator[Diagnostic]:
                 )
 
 
-def _closing_types(root: str, symbols: Symbols, finished: set[str]) -> Iterator[tuple[Schema, TypeRef]]:
+def _closing_types(root: str, program: Program, finished: set[str]) -> Iterator[tuple[Schema, TypeRef]]:
     """The fields by which a walk from `root` comes back to a schema it is inside of."""
-    start = _schema(root, symbols)
+    start = _schema(root, program)
     if start is None:
         return
     inside = {root}
@@ -71,16 +71,14 @@ def _closing_types(root: str, symbols: Symbols, finished: set[str]) -> Iterator[
             finished.add(schema.name.text)
         elif held.name.text in inside:
             yield schema, held
-        elif held.name.text not in finished and (next_one := _schema(held.name.text, symbols)) is not None:
+        elif held.name.text not in finished and (next_one := _schema(held.name.text, program)) is not None:
             inside.add(held.name.text)
             stack.append((next_one, iter(held_types(next_one))))
 
 
-def _schema(name: str, symbols: Symbols) -> Schema | None:
-    interface = symbols.interfaces.get(name)
-    declaration = symbols.definitions.get(name)
-    known = interface is not None and interface.kind is Kind.SCHEMA
-    return declaration if known and isinstance(declaration, Schema) else None
+def _schema(name: str, program: Program) -> Schema | None:
+    declaration = program.find(name)
+    return declaration if isinstance(declaration, Schema) and name not in program.ghosts else None
 
 
 def _introduced(declaration: Declaration) -> Iterator[Name]:

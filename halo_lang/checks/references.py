@@ -11,9 +11,8 @@ from halo_lang.checks.walk import calls
 from halo_lang.diagnostics import Diagnostic, Fix, error
 from halo_lang.nodes import Argument, Call, Declaration, Name, TypeRef
 from halo_lang.spelling import NameIndex, listed
-from halo_lang.symbols import Kind, Scope
+from halo_lang.symbols import FIELD_TYPES, Kind, Scope
 
-FIELD_TYPES: Final = ("String", "Number", "Integer", "Boolean", "Array", "List", "Object", "JSON", "Any")
 _FIELD_TYPE_INDEX: Final = NameIndex(FIELD_TYPES)
 _BUILT_IN: Final = frozenset({"System", "Env"})
 
