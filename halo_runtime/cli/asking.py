@@ -45,7 +45,7 @@ def question_text(interrupt: Interrupt, now: datetime, bold: Callable[[str], str
     for attachment in interrupt.attachments:
         lines += _attachment(attachment)
     if interrupt.choices:
-        lines.append(f"  the program checks for: {', '.join(visible(text_of(choice)) for choice in interrupt.choices)}")
+        lines.append(f"  the program checks for: {_choices(interrupt)}")
     lines.append(f"  type an answer (text or JSON), or {LATER} to leave the question open")
     return "\n".join(lines)
 
@@ -58,11 +58,12 @@ def time_left(interrupt: Interrupt, now: datetime) -> float | None:
 
 
 def open_question(interrupt: Interrupt) -> str:
-    """One line for the list of what a paused run waits for, and the option that answers it."""
+    """For the list of what a paused run waits for: the question, and the option that answers it."""
     what = f"waits for {interrupt.event}" if interrupt.kind == "listen" else f"asks: {interrupt.message}"
     name = interrupt.binding or interrupt.event
     how = f"--answer {name}=<value>" if name else "give its yield a name with `as`, then use --answer"
-    return f"  {visible(interrupt.stage)} {visible(what)}\n    {visible(how)}"
+    choices = f"; the program checks for: {_choices(interrupt)}" if interrupt.choices else ""
+    return f"  {visible(interrupt.stage)} {visible(what)}\n    {visible(how)}{choices}"
 
 
 class Terminal:
@@ -157,6 +158,10 @@ def terminal_for(progress: Progress) -> Terminal | None:
     if not is_terminal(sys.stdin) or not is_terminal(sys.stderr):
         return None
     return Terminal(progress, sys.stderr, sys.stdin.fileno())
+
+
+def _choices(interrupt: Interrupt) -> str:
+    return ", ".join(visible(text_of(choice)) for choice in interrupt.choices)
 
 
 def _about(interrupt: Interrupt, now: datetime) -> list[str]:

@@ -17,6 +17,10 @@ from halo_runtime.cli.sources import diagnose, program_files
 from halo_runtime.json_types import JsonObject
 
 
+MAX_BLOCKS = 100
+"""Findings of one file that are shown to people."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The findings of one file."""
@@ -56,7 +60,7 @@ def document(reports: list[Report]) -> JsonObject:
 
 def text(reports: list[Report]) -> str:
     """One block a finding, one line a clean file, and a closing line with the counts."""
-    blocks = [render(diagnostic, report.source, _painted) for report in reports for diagnostic in report.diagnostics]
+    blocks = [block for report in reports for block in _blocks(report)]
     clean = [f"{visible(report.source.path)}: no problems" for report in reports if not report.diagnostics]
     return "\n\n".join([*blocks, *(["\n".join(clean)] if clean else []), summary(reports)])
 
@@ -66,6 +70,12 @@ def summary(reports: list[Report]) -> str:
     counts = _count(reports)
     found = [plural(counts[severity], severity.value) for severity in Severity if counts[severity]]
     return f"{plural(len(reports), 'file')}: {', '.join(found) or 'no problems'}"
+
+
+def _blocks(report: Report) -> list[str]:
+    blocks = [render(diagnostic, report.source, _painted) for diagnostic in report.diagnostics[:MAX_BLOCKS]]
+    more = len(report.diagnostics) - MAX_BLOCKS
+    return [*blocks, f"{visible(report.source.path)}: {more} more (--json lists all)"] if more > 0 else blocks
 
 
 def _painted(severity: str, label: str) -> str:

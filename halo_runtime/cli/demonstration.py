@@ -141,15 +141,8 @@ def _introduction(text: str, options: DemoOptions) -> str:
 
 def _ending(result: RunResult, summary: str, options: DemoOptions) -> str:
     kept = "\n".join(f"  {name}: {_short(result.context.data[name])}" for name in NAMES)
-    run = _command(
-        "run",
-        PROGRAM,
-        "-i",
-        "question=How often should I water a cactus?",
-        *_answering(options),
-        "--answer",
-        "verdict=shorter",
-    )
+    given = ["-i", "question=How often should I water a cactus?", "--answer", "verdict=shorter"]
+    run = _command("run", PROGRAM, *given, *_answering(options))
     return (
         f"{summary}\n\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
         f"Next:\n  halo demo    on a terminal opens this program in the workbench\n  {run}\n"

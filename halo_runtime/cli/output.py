@@ -87,7 +87,7 @@ def error_block(error: HaloError, source: Source | None = None) -> str:
         lines = [f"{where}: {paint('error', f'error{kind}', sys.stderr)}: {message}"]
         if source is not None:
             lines += excerpt(source, _span(place, source))
-        lines += [f"  = {note}" for note in _notes(error, place)]
+        lines += [f"  = {note}" for note in _notes(error, place, lines[-2])]
     if error.hint:
         lines.append(f"  = hint: {visible(error.hint)}")
     return "\n".join(lines)
@@ -119,8 +119,8 @@ def _span(place: Place, source: Source) -> Span:
     return Span(start, start + max(1, len(word)))
 
 
-def _notes(error: HaloError, place: Place) -> Iterable[str]:
-    if place.stage:
+def _notes(error: HaloError, place: Place, shown: str) -> Iterable[str]:
+    if place.stage and place.stage not in shown:
         yield f"in {visible(place.stage)}"
     if error.attempt > 1:
         yield f"attempt {error.attempt}"

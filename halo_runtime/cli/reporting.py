@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from halo_lang.diagnostics import Severity, render
 from halo_lang.source import Source
 from halo_runtime.cli.asking import open_question
-from halo_runtime.cli.check import Report, document, summary
+from halo_runtime.cli.check import Report, document, text
 from halo_runtime.cli.exit_codes import ExitCode, of_status
 from halo_runtime.cli.output import error_block, say, tell_json, tell_output
 from halo_runtime.cli.progress import Progress
@@ -24,8 +23,7 @@ def report_errors(error: ProgramError, *, as_json: bool) -> int:
     if as_json:
         tell_json(document(reports))
     else:
-        errors = [render(d, error.source) for d in error.diagnostics if d.severity is Severity.ERROR]
-        say("\n\n".join([*errors, summary(reports)]))
+        say(text(reports))
     return ExitCode.REFUSED
 
 

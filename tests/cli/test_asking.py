@@ -64,6 +64,10 @@ def test_an_awaited_event_is_asked_for_by_its_name() -> None:
     [
         (replace(QUESTION, message="Go?"), "  |! yield asks: Go?\n    --answer ok=<value>"),
         (
+            replace(QUESTION, message="Go?", choices=("yes", "no")),
+            "  |! yield asks: Go?\n    --answer ok=<value>; the program checks for: yes, no",
+        ),
+        (
             replace(QUESTION, kind="listen", event="UI.Click", binding=None, stage="~> listen"),
             "  ~> listen waits for UI.Click\n    --answer UI.Click=<value>",
         ),

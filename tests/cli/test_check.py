@@ -105,6 +105,14 @@ def test_what_is_no_file_is_refused_by_name(arguments: list[str], message: str, 
     assert message in captured.err
 
 
+def test_a_flood_of_findings_is_cut_for_people_and_whole_in_json(capsys: Captured) -> None:
+    Path("flood.halo").write_text("agent\n" * 150)
+    assert main(["check", "flood.halo"]) == 2
+    assert capsys.readouterr().out.endswith("flood.halo: 50 more (--json lists all)\n\n1 file: 150 errors\n")
+    main(["check", "flood.halo", "--json"])
+    assert len(json.loads(capsys.readouterr().out)["files"][0]["diagnostics"]) == 150
+
+
 def test_a_code_is_explained(capsys: Captured) -> None:
     assert main(["explain", "hl405"]) == 0
     assert "HL405" in capsys.readouterr().out
