@@ -118,7 +118,8 @@ class _Clause:
     def doc(self) -> Doc:
         """The clause without the comments in front of it; further lines of a stage stand under what it calls."""
         hanging = len(self.tokens[0].text) + 1 if self.is_stage else 0
-        return nest(hanging, group(*_sequence(self)))
+        frame = _read(self)
+        return nest(hanging, group(*frame.docs), *(frame.comma or ()))
 
     def on_own_line(self, doc: Doc) -> list[Doc]:
         """The comment that ends the line in front, the line break, the comments in front, and the clause's `doc`."""
@@ -127,13 +128,14 @@ class _Clause:
 
 
 def _declaration(declaration: Declaration, found: list[Token]) -> list[Doc]:
-    head, *clauses = _clauses(declaration, found)
+    first, *clauses = _clauses(declaration, found)
+    last: list[Doc] = []
     if isinstance(declaration, Pipeline) and _may_share_line(declaration, clauses):
-        start, stage = clauses
+        *clauses, start, stage = clauses
         gap = stage.tokens[0].gap
         behind = nest(_STAGE - _BODY, Break.LINE, *_leading(gap), stage.doc())
-        return [head.doc(), *start.on_own_line(group(start.doc(), *_trailing(gap.after), behind))]
-    return [head.doc(), *(doc for clause in clauses for doc in clause.on_own_line(clause.doc()))]
+        last = start.on_own_line(group(start.doc(), *_trailing(gap.after), behind))
+    return [first.doc(), *(doc for clause in clauses for doc in clause.on_own_line(clause.doc())), *last]
 
 
 def _may_share_line(pipeline: Pipeline, clauses: list[_Clause]) -> bool:
@@ -183,18 +185,18 @@ class _Frame:
     comma: list[Doc] | None = None
     """The comments around a comma that is written once another item follows."""
 
-    def put(self, gap: Gap, spacing: Doc | None) -> None:
-        """What comes in front of the next token, a comma or a space with the comments."""
-        if self.comma is not None:
-            between = Break.LINE if self.bracket else nest(_BODY, Break.LINE)
-            self.docs += [",", *self.comma, *_trailing(gap.after), between, *_leading(gap)]
-            self.comma = None
-        elif self.docs:
-            self.docs += _inside(gap)
-            if spacing or gap.remarks:
-                self.docs.append(spacing or Break.SPACE)
-        else:
+    def put(self, gap: Gap, spacing: Break | None) -> None:
+        """What comes in front of the next token: a comma, or a space, with the comments."""
+        if not self.docs:
             self._begin(gap)
+            return
+        if self.comma is not None:
+            docs = [",", *self.comma, *_trailing(gap.after), Break.LINE, *_leading(gap)]
+            self.comma = None
+        else:
+            docs = [*_inside(gap), spacing or Break.SPACE] if spacing or gap.remarks else []
+        # Outside brackets, where a clause goes on in a further line it is indented below its first.
+        self.docs += docs if self.bracket else [nest(_BODY, *docs)]
 
     def _begin(self, gap: Gap) -> None:
         """The comments behind the bracket: the first may end its line, or go on to the next."""
@@ -219,7 +221,7 @@ class _Frame:
         )
 
 
-def _sequence(clause: _Clause) -> list[Doc]:
+def _read(clause: _Clause) -> _Frame:
     """The tokens of a clause with the space between them; what is in brackets is a group."""
     frames = [_Frame()]
     previous: Token | None = None
@@ -238,7 +240,7 @@ def _sequence(clause: _Clause) -> list[Doc]:
             else:
                 frame.docs.append(token.text)
         previous = token
-    return [*frames[0].docs, *(frames[0].comma or ())]
+    return frames[0]
 
 
 def _is_separated(clause: _Clause, previous: Token | None, opening: Token) -> bool:
@@ -250,13 +252,11 @@ def _is_branch(previous: Token | None, opening: Token) -> bool:
     return opening.text == "{" and previous is not None and previous.text == "|?"
 
 
-def _spacing(clause: _Clause, previous: Token, token: Token) -> Doc | None:
+def _spacing(clause: _Clause, previous: Token, token: Token) -> Break | None:
     """What stands between two tokens that no comma and no bracket's edge parts."""
     before, text = previous.text, token.text
-    if text in ("&&", "||"):
+    if text in ("&", "&&", "||"):
         return Break.LINE
-    if text == "&":
-        return nest(_BODY, Break.LINE)
     if clause.is_listing and text == ":" and previous is clause.tokens[1]:
         return Break.SPACE
     if text in _TIGHT_BEFORE or before in _TIGHT_BEHIND or (text == "(" and previous.is_word):
