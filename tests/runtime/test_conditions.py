@@ -176,6 +176,25 @@ def test_every_two_values_compare_as_the_reference_says(operator: str) -> None:
         agree(node, {"a": a, "b": b})
 
 
+TRUE, FALSE, UNKNOWN = (parsed(text) for text in ("1 == 1", "1 == 2", "null > 1"))
+
+
+def all_of_one_operator() -> list[nodes.Condition]:
+    """Every operator over true, false and unknown."""
+    sides = list(itertools.product((TRUE, FALSE, UNKNOWN), repeat=2))
+    equalities = [nodes.Comparison(operator, a, b, SPAN) for operator in ("==", "!=") for a, b in sides]
+    chains = [kind(a, b, SPAN) for kind in (nodes.And, nodes.Or) for a, b in sides]
+    negations = [nodes.Not(a, SPAN) for a in (TRUE, FALSE, UNKNOWN)]
+    return [*equalities, *chains, *negations, TRUE, FALSE, UNKNOWN]
+
+
+@pytest.mark.parametrize("kind", [nodes.And, nodes.Or])
+def test_every_two_truths_combine_as_the_tables_say(kind: type[nodes.And | nodes.Or]) -> None:
+    for left, right in itertools.product(all_of_one_operator(), repeat=2):
+        agree(kind(left, right, SPAN), {})
+        agree(nodes.Comparison("==", left, right, SPAN), {})
+
+
 # --- comparisons --------------------------------------------------------------------------------------------
 
 

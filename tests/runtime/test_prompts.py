@@ -74,6 +74,7 @@ def test_without_a_system_prompt_there_is_no_system_message(system: str | None) 
         ("Answer", "answer"),
         ("__x__y", "x y"),
         ("step2Do", "step2 do"),
+        ("parseJSON", "parse json"),
         ("schönÜben", "schön üben"),
         ("_", "_"),
     ],
