@@ -102,7 +102,7 @@ class _Conversion:
                 return method(self, simple, place)
         raise ConversionError(f"{_at(place)} is of type {type(value).__name__}, which has no JSON form")
 
-    def scalar(self, value: Json, place: _Place) -> Json:  # noqa: ARG002 - cannot fail
+    def scalar(self, value: Json, place: _Place) -> Json:
         return str.__str__(value) if isinstance(value, str) else value
 
     def integer(self, value: int, place: _Place) -> Json:

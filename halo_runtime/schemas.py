@@ -170,11 +170,11 @@ def _check_object(name: str, fields: dict[str, _Field], value: Json, place: _Pla
     return checked
 
 
-def _as_it_is(value: Json, place: _Place, report: _Report) -> Json:  # noqa: ARG001 - any value will do
+def _as_it_is(value: Json, place: _Place, report: _Report) -> Json:
     return value
 
 
-def _check_json(value: Json, place: _Place, report: _Report) -> Json:  # noqa: ARG001 - any value will do
+def _check_json(value: Json, place: _Place, report: _Report) -> Json:
     return _unpacked(value, dict, list)
 
 
