@@ -12,6 +12,7 @@ from rich.style import Style
 from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.cache import LRUCache
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -28,9 +29,10 @@ from halo_lang.highlight import (
     MODEL,
     PLACEHOLDER,
     STAGE,
+    TokenType,  # pyright: ignore[reportPrivateUsage] - Pygments has no public name for it
 )
 from halo_tui.editor.buffer import Buffer, Wrapping
-from halo_tui.editor.colours import Colours, TokenType
+from halo_tui.editor.colours import Colours
 from halo_tui.editor.signs import with_signs
 from halo_tui.models.marks import GutterMark, Underline
 
@@ -55,6 +57,9 @@ TOKEN_CLASSES: Final[dict[TokenType, str]] = {
     LABEL: "label",
 }
 """Token types and the component class that colours them; a type without one takes its parent's."""
+
+_CACHED_ROW: Final = 2
+"""Where the keys of TextArea's cache of drawn rows have the row."""
 
 IDLE_LINES: Final = 200
 """Lines lexed in one idle slice: about a millisecond of work."""
@@ -82,6 +87,8 @@ class Editor(TextArea, inherit_bindings=False):
         *(f"mark--{name}" for name in ("error", "warning", "info", "running")),
     }
 
+    _line_cache: LRUCache[tuple[object, ...], Strip]
+
     @dataclass
     class TextEdited(Message):
         """The text is another one now."""
@@ -107,6 +114,7 @@ class Editor(TextArea, inherit_bindings=False):
         self._underlines: Mapping[int, tuple[Underline, ...]] = {}
         self._gutter: Mapping[int, GutterMark] = {}
         self._token_styles: dict[TokenType, Style] = {}
+        self._splices: list[tuple[int, int, int]] = []
         super().__init__(
             text, id="editor", soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True
         )
@@ -161,14 +169,22 @@ class Editor(TextArea, inherit_bindings=False):
         self.wrapped_document = Wrapping(buffer, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
         self._colours = Colours(buffer.lines)
-        buffer.on_splice = self._colours.spliced
+        self._splices = []
+        buffer.on_splice = self._spliced
         self._build_highlight_map()
         self.move_cursor((0, 0))
         self._rewrap_and_refresh_virtual_size()
 
     def _build_highlight_map(self) -> None:
-        # Called after every edit; the stock method would lex the whole document here.
-        self._line_cache.clear()
+        # Called after every edit; the stock method would lex the whole document here, and draw all rows anew.
+        rows = self._changed_rows()
+        self._splices.clear()
+        if rows is None:
+            self._line_cache.clear()
+            return
+        stale = [key for key in self._line_cache.keys() if key[_CACHED_ROW] in rows]  # noqa: SIM118 - it is no dict
+        for key in stale:
+            self._line_cache.discard(key)
 
     def _render_line(self, y: int) -> Strip:
         strip = super()._render_line(y)
@@ -184,6 +200,7 @@ class Editor(TextArea, inherit_bindings=False):
         # Terminals send pasted line ends as carriage returns.
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         await super()._on_paste(events.Paste(text))
+        event.stop()
         event.prevent_default()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
@@ -217,6 +234,19 @@ class Editor(TextArea, inherit_bindings=False):
 
     def _in_sight(self, row: int) -> bool:
         return Region(0, self.scroll_offset.y, 1, max(1, self.size.height)).contains(0, row)
+
+    def _spliced(self, top: int, removed: int, inserted: int) -> None:
+        self._colours.spliced(top, removed, inserted)
+        self._splices.append((top, removed, inserted))
+
+    def _changed_rows(self) -> range | None:
+        """The rows that look different after an edit, None when others than the edited ones may."""
+        if len(self._splices) != 1:
+            return None
+        top, removed, inserted = self._splices[0]
+        if removed != inserted or not self._colours.settled(top + inserted):
+            return None
+        return range(top, top + inserted)
 
     def _colour_more(self) -> None:
         """Lex what is out of sight in small slices, so that a jump to the end finds its colours there."""

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from halo_lang.highlight import START, ColouredSpan, State, TokenType, highlight_line
-
-__all__ = ["Colours", "Spans", "TokenType"]
+from halo_lang.highlight import START, ColouredSpan, State, highlight_line
 
 FAR: Final = 400
 """A line further below the lexed part than this is coloured from a guessed state until `advance` gets there."""
@@ -57,6 +55,14 @@ class Colours:
         while self._next < row:
             self._step()
         return _lex(self._lines[row], self._before[row] or START)[0]
+
+    def settled(self, row: int) -> bool:
+        """Whether the lines from `row` on keep the colours they had before the last edit, which was above it."""
+        if row - self._next > FAR:
+            return False
+        while self._next < row:
+            self._step()
+        return self._next > row or row >= len(self._lines)
 
     def advance(self, lines: int) -> None:
         """Go on by at most so many lines; for idle moments."""

@@ -63,7 +63,7 @@ class Ask(Dialog[Answer]):
     def send(self) -> None:
         reading = self.question.read(self._typed)
         if reading.broken and not self.question.takes_text:
-            self.app.bell()
+            self.query_one(Input).focus()
         else:
             self.dismiss(Answer(reading.value))
 

@@ -1,0 +1,118 @@
+"""Runs driven by the workbench's session, without a screen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import halo_lang
+from halo_tui.models.launch import EMBEDDED_MODEL, Launch, choose_launch, embedded_model_installed
+from halo_tui.models.session import Session
+
+ASKING = 'pipeline Main() -> Result:\n  "x" |! yield("Go?") as go |> System.Value(go)\n'
+
+
+class Watched(Session):
+    """A session that one can wait for."""
+
+    def __init__(self) -> None:
+        self._change = asyncio.Event()
+        super().__init__(self._change.set)
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        async with asyncio.timeout(30):
+            while not holds():
+                await self._change.wait()
+                self._change.clear()
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Launch:
+    path = tmp_path / "replies.json"
+    path.write_text(json.dumps({"Bot": "hi"}))
+    return Launch(replies=path)
+
+
+async def test_a_run_ends_with_its_output_data_and_stages(launch: Launch) -> None:
+    session = Watched()
+    program = halo_lang.parse(
+        'agent Bot [openai/gpt-4o-mini]\npipeline Main() -> Result:\n  "x" |> Bot.say() as said\n'
+    )
+    await session.run(program, "Main", {}, launch)
+    await session.until(lambda: list(session.view.rows()))
+    assert (session.view.status, session.view.output) == ("completed", "hi")
+    assert session.view.data == {"Bot": {"say": "hi"}, "say": "hi", "said": "hi"}
+    await session.close()
+
+
+async def test_a_question_is_answered_while_the_engine_waits(launch: Launch) -> None:
+    session = Watched()
+    running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
+    await session.until(lambda: session.questions)
+    (question,) = session.questions
+    assert question.message == "Go?"
+    assert session.answer(question.interrupt.id, False)
+    assert not session.answer(question.interrupt.id, True)
+    await running
+    assert (session.view.status, session.view.output, session.questions) == ("completed", False, ())
+
+
+async def test_a_question_left_open_pauses_the_run_and_is_answered_later(launch: Launch) -> None:
+    session = Watched()
+    running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
+    await session.until(lambda: session.questions)
+    (question,) = session.questions
+    session.leave_open(question.interrupt.id)
+    await running
+    assert session.view.status == "paused"
+    assert [open_one.interrupt.id for open_one in session.questions] == [question.interrupt.id]
+    await session.resume(question.interrupt.id, "yes")
+    assert (session.view.status, session.view.output, session.questions) == ("completed", "yes", ())
+
+
+async def test_a_missing_argument_fails_the_run_with_the_reason(launch: Launch) -> None:
+    session = Watched()
+    program = halo_lang.parse("pipeline Main(a: String) -> Result:\n  a |> System.Value(a)\n")
+    await session.run(program, "Main", {}, launch)
+    assert session.view.error is not None
+    assert session.view.error["type"] == "InputError"
+
+
+async def test_replies_that_cannot_be_read_fail_the_run(tmp_path: Path) -> None:
+    session = Watched()
+    await session.run(halo_lang.parse(ASKING), "Main", {}, Launch(replies=tmp_path / "none.json"))
+    assert session.view.status == "failed"
+
+
+async def test_a_cancelled_run_is_shown_as_interrupted(launch: Launch) -> None:
+    session = Watched()
+    running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
+    await session.until(lambda: session.questions)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert (session.view.status, session.questions) == ("interrupted", ())
+
+
+def test_what_was_asked_for_comes_before_what_lies_beside_the_program(tmp_path: Path) -> None:
+    program = tmp_path / "main.halo"
+    (tmp_path / "main.replies.json").touch()
+    given = tmp_path / "other.json"
+    assert choose_launch(program, replies=given, model=None) == Launch(replies=given)
+    assert choose_launch(program, replies=None, model="local/x") == Launch(model="local/x")
+
+
+@pytest.mark.parametrize("name", ["main.replies.json", "replies.json"])
+def test_replies_beside_the_program_are_found(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    found = choose_launch(tmp_path / "main.halo", replies=None, model=None)
+    assert (found.replies, found.description) == (tmp_path / name, f"replies from {name}")
+
+
+def test_without_replies_the_embedded_model_answers_where_it_is_installed(tmp_path: Path) -> None:
+    expected = EMBEDDED_MODEL if embedded_model_installed() else None
+    assert choose_launch(tmp_path / "main.halo", replies=None, model=None) == Launch(model=expected)
