@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from typing import TextIO
 
 import click
 
@@ -15,7 +16,6 @@ from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import paint, plural, tell, tell_json
 from halo_runtime.cli.sources import diagnose, program_files
 from halo_runtime.json_types import JsonObject
-
 
 MAX_BLOCKS = 100
 """Findings of one file that are shown to people."""
@@ -41,7 +41,7 @@ def check(paths: tuple[str, ...], as_json: bool) -> int:
     if as_json:
         tell_json(document(reports))
     else:
-        tell(text(reports))
+        tell(text(reports, sys.stdout))
     return ExitCode.REFUSED if _count(reports)[Severity.ERROR] else ExitCode.COMPLETED
 
 
@@ -58,9 +58,9 @@ def document(reports: list[Report]) -> JsonObject:
     }
 
 
-def text(reports: list[Report]) -> str:
-    """One block a finding, one line a clean file, and a closing line with the counts."""
-    blocks = [block for report in reports for block in _blocks(report)]
+def text(reports: list[Report], stream: TextIO | None) -> str:
+    """For people at `stream`: one block a finding, one line a clean file, and a closing line with the counts."""
+    blocks = [block for report in reports for block in _blocks(report, stream)]
     clean = [f"{visible(report.source.path)}: no problems" for report in reports if not report.diagnostics]
     return "\n\n".join([*blocks, *(["\n".join(clean)] if clean else []), summary(reports)])
 
@@ -72,14 +72,13 @@ def summary(reports: list[Report]) -> str:
     return f"{plural(len(reports), 'file')}: {', '.join(found) or 'no problems'}"
 
 
-def _blocks(report: Report) -> list[str]:
-    blocks = [render(diagnostic, report.source, _painted) for diagnostic in report.diagnostics[:MAX_BLOCKS]]
+def _blocks(report: Report, stream: TextIO | None) -> list[str]:
+    def painted(severity: str, label: str) -> str:
+        return paint(severity, label, stream)
+
+    blocks = [render(diagnostic, report.source, painted) for diagnostic in report.diagnostics[:MAX_BLOCKS]]
     more = len(report.diagnostics) - MAX_BLOCKS
     return [*blocks, f"{visible(report.source.path)}: {more} more (--json lists all)"] if more > 0 else blocks
-
-
-def _painted(severity: str, label: str) -> str:
-    return paint(severity, label, sys.stdout)
 
 
 def _count(reports: list[Report]) -> Counter[Severity]:

@@ -9,11 +9,11 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable
 from typing import TextIO
 
 from halo_lang.excerpt import excerpt, visible
 from halo_lang.source import Source, Span
+from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import Json
 from halo_runtime.values import indented
@@ -77,17 +77,17 @@ def tell_output(value: Json) -> None:
 
 def error_block(error: HaloError, source: Source | None = None) -> str:
     """What happened, where (with the source line when `source` is the file), and what to do."""
+    kind = "error" if isinstance(error, UsageError) else f"error {type(error).__name__}"
     message = visible(error.message, keep="\t\n")
-    kind = "" if type(error).__name__ == "UsageError" else f" {type(error).__name__}"
+    lines = [f"{paint('error', kind, sys.stderr)}: {message}"]
     place = error.place
-    if place is None:
-        lines = [f"{paint('error', f'error{kind}', sys.stderr)}: {message}"]
-    else:
-        where = f"{visible(place.file)}:{place.line}:{place.column}"
-        lines = [f"{where}: {paint('error', f'error{kind}', sys.stderr)}: {message}"]
-        if source is not None:
-            lines += excerpt(source, _span(place, source))
-        lines += [f"  = {note}" for note in _notes(error, place, lines[-2])]
+    if place is not None:
+        lines[0] = f"{visible(place.file)}:{place.line}:{place.column}: {lines[0]}"
+        shown = [] if source is None else excerpt(source, _span(place, source))
+        notes = [] if place.stage in "\n".join(shown) else [f"in {visible(place.stage)}"]
+        lines += [*shown, *(f"  = {note}" for note in notes)]
+    if error.attempt > 1:
+        lines.append(f"  = attempt {error.attempt}")
     if error.hint:
         lines.append(f"  = hint: {visible(error.hint)}")
     return "\n".join(lines)
@@ -117,13 +117,6 @@ def _span(place: Place, source: Source) -> Span:
     rest = line[place.column - 1 :]
     word = place.stage if place.stage and rest.startswith(place.stage) else rest.partition(" ")[0]
     return Span(start, start + max(1, len(word)))
-
-
-def _notes(error: HaloError, place: Place, shown: str) -> Iterable[str]:
-    if place.stage and place.stage not in shown:
-        yield f"in {visible(place.stage)}"
-    if error.attempt > 1:
-        yield f"attempt {error.attempt}"
 
 
 def _discard_from_now_on(stream: TextIO) -> None:

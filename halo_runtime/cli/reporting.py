@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from halo_lang.source import Source
@@ -23,7 +24,7 @@ def report_errors(error: ProgramError, *, as_json: bool) -> int:
     if as_json:
         tell_json(document(reports))
     else:
-        say(text(reports))
+        say(text(reports, sys.stderr))
     return ExitCode.REFUSED
 
 

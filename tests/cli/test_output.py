@@ -84,6 +84,12 @@ def test_an_error_stands_with_its_line_and_a_caret() -> None:
     ]
 
 
+def test_an_error_whose_file_is_not_at_hand_has_its_place_all_the_same() -> None:
+    error = ConditionError("no")
+    error.place = Place("|? (a > b)", "p.halo", 2, 3)
+    assert error_block(error) == "p.halo:2:3: error ConditionError: no\n  = in |? (a > b)"
+
+
 def test_an_error_without_a_place_is_one_line_and_its_hint() -> None:
     assert error_block(UsageError("no such file", hint="look again")) == "error: no such file\n  = hint: look again"
 

@@ -1,0 +1,196 @@
+"""`halo` as a process: pipes, signals, locales, and a person at a real terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HALO = [sys.executable, "-m", "halo_runtime.cli.main"]
+PATIENCE = 30.0
+"""Seconds that a slow machine may take; nothing waits for them to pass."""
+
+ASKING = """agent Bot [openai/gpt-4o-mini]
+
+pipeline Main(text: String) -> Result:
+  text
+    |> System.Print("before")
+    |! yield("Send {{text}}?", timeout: 5m) as verdict
+    |? {
+         (verdict == "yes") => Bot.answer("Answer."),
+         else => System.Value(verdict),
+       }
+"""
+SLOW = '{"Bot.answer": {"reply": "late", "delay": "1h"}}'
+
+
+@pytest.fixture(autouse=True)
+def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TERM", "xterm")
+    Path("p.halo").write_text(ASKING)
+    Path("echo.halo").write_text("pipeline Main(text: String) -> Result: text\n")
+    Path("r.json").write_text('{"Bot.answer": "sent"}')
+    Path("slow.json").write_text(SLOW)
+
+
+ON_ITS_TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from halo_runtime.cli.main import main
+sys.exit(main())
+"""
+"""Starts `halo` as a shell would: its stdin is the terminal that Ctrl-C comes from."""
+
+
+class Session:
+    """A `halo` process whose stdin and stderr are a terminal; stdout is a pipe."""
+
+    def __init__(self, *arguments: str) -> None:
+        self._master, slave = pty.openpty()
+        command = [sys.executable, "-c", ON_ITS_TERMINAL, *arguments]
+        self.process = subprocess.Popen(command, stdin=slave, stderr=slave, stdout=subprocess.PIPE)
+        os.close(slave)
+        self._unseen = ""
+
+    def see(self, text: str) -> None:
+        """Read the screen until `text` has been shown after all that was seen before."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self._unseen:
+            ready, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"{text!r} was not shown; the screen: {self._unseen!r}"
+            self._unseen += os.read(self._master, 65536).decode()
+        self._unseen = self._unseen.partition(text)[2]
+
+    def type(self, text: str) -> None:
+        os.write(self._master, text.encode())
+
+    def end(self) -> tuple[int, str]:
+        """Exit code and stdout."""
+        out, _ = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, out.decode()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        os.close(self._master)
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    session = Session("run", "p.halo", "-i", "text=\x1b[2Jflowers", "--replies", "r.json")
+    yield session
+    session.close()
+
+
+def test_a_person_at_the_terminal_answers_and_stdout_has_the_output_alone(session: Session) -> None:
+    session.see("before")
+    session.see("? Send \\x1b[2Jflowers?")
+    session.see("expires in 4 m 59 s")
+    session.see("checks for: yes")
+    session.see("\n> ")
+    session.type("YES\n")
+    session.see("completed: 1 call")
+    assert session.end() == (0, "sent\n")
+
+
+def test_later_at_the_terminal_pauses_the_run(session: Session) -> None:
+    session.see("\n> ")
+    session.type("later\n")
+    session.see("--answer verdict=<value>")
+    assert session.end() == (4, "")
+
+
+def test_the_end_of_input_at_the_terminal_pauses_the_run(session: Session) -> None:
+    session.see("\n> ")
+    session.type("\x04")
+    session.see("paused at:")
+    assert session.end() == (4, "")
+
+
+def test_ctrl_c_at_a_question_stops_the_run(session: Session) -> None:
+    session.see("\n> ")
+    session.type("\x03")
+    session.see("interrupted: ")
+    assert session.end() == (130, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_the_request_and_says_what_was_done(number: signal.Signals) -> None:
+    session = Session("run", "p.halo", "-i", "text=x", "--answer", "verdict=yes", "--replies", "slow.json")
+    session.see("Bot.answer")
+    session.process.send_signal(number)
+    session.see("Ctrl-C again ends at once")
+    session.see("interrupted: ")
+    assert session.end() == (130, "")
+    session.close()
+
+
+def halo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*HALO, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+
+
+def test_an_interrupted_run_with_json_keeps_what_was_done() -> None:
+    arguments = ["run", "p.halo", "-i", "text=x", "--answer", "verdict=yes", "--replies", "slow.json", "--json"]
+    process = subprocess.Popen([*HALO, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    while "line 7" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert '"status": "interrupted"' in out
+    assert '"verdict": "yes"' in out
+
+
+def test_a_reader_that_has_gone_is_no_error() -> None:
+    process = subprocess.Popen(
+        [*HALO, "run", "echo.halo", "-i", "text=" + "x" * 100_000], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert b"Broken" not in process.stderr.read()
+    assert process.wait(PATIENCE) == 0
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_narrow_encoding_is_no_crash(encoding: str) -> None:
+    done = halo("run", "echo.halo", "-i", "text=é日", PYTHONIOENCODING=encoding)
+    assert done.returncode == 0
+    assert b"\\u65e5" in done.stdout
+    assert b"Traceback" not in done.stderr
+
+
+def test_closed_streams_are_no_crash() -> None:
+    command = " ".join(HALO)
+    done = subprocess.run(["sh", "-c", f"{command} run echo.halo -i text=x <&- >&- 2>&-"])
+    assert done.returncode == 0
+
+
+def test_a_full_disk_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*HALO, "run", "echo.halo", "-i", "text=x"], stdout=full, stderr=subprocess.PIPE, timeout=60
+        )
+    assert done.returncode == 1
+    assert b"No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
