@@ -14,7 +14,6 @@ from lark import Token
 
 from halo_lang import nodes
 from halo_lang.diagnostics import Diagnostic, error
-from halo_lang.lexical import too_deep
 from halo_lang.lexicon import KEYWORDS, MAX_NESTING
 from halo_lang.source import Span
 from halo_lang.strings import decode
@@ -251,6 +250,18 @@ class Builder:
     def comparison(self, children: Children) -> nodes.Comparison:
         left, operator, right = children
         return nodes.Comparison(cast(nodes.Comparator, operator.value), left, right, _between(left, right))
+
+
+def empty(pipeline: nodes.Pipeline) -> Diagnostic:
+    """HL108: a pipeline with neither a value nor a stage."""
+    hint = "write a start value or a stage behind the colon"
+    return error("HL108", f"the pipeline `{pipeline.name.text}` is empty", pipeline.name.span, hint=hint)
+
+
+def too_deep(span: Span) -> Diagnostic:
+    """HL106, at the place that is one level too deep."""
+    hint = "name inner results with `as`, or move a part into a pipeline of its own"
+    return error("HL106", f"this is nested deeper than {MAX_NESTING} levels", span, hint=hint)
 
 
 def _name(token: Any) -> nodes.Name:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from halo_lang.builder import too_deep
 from halo_lang.diagnostics import Diagnostic, Related, error
 from halo_lang.lexicon import COMMENT, GAP, MAX_NESTING, MODEL, NAME, STAGE_OPERATOR, STRING
 from halo_lang.source import Span
@@ -68,12 +69,6 @@ def first_mistake(text: str, start: int = 0, end: int | None = None) -> Diagnost
         elif mark.kind in _UNCLOSED:
             return _UNCLOSED[mark.kind](mark)
     return _never_closed(stack[-1]) if stack else None
-
-
-def too_deep(span: Span) -> Diagnostic:
-    """HL106 at the place that is one level too deep."""
-    hint = "name inner results with `as`, or move a part into a pipeline of its own"
-    return error("HL106", f"this is nested deeper than {MAX_NESTING} levels", span, hint=hint)
 
 
 def is_stray(diagnostic: Diagnostic) -> bool:

@@ -56,22 +56,28 @@ def _unit(text: str, piece: Piece) -> Unit:
 
 
 def _declaration(text: str, too_deep: bool) -> Unit:
-    # Building the grammar is most of what a small file costs, so it waits until there is something to parse.
+    # Lark is most of what a small file costs, so it waits until there is something to parse.
     from lark.exceptions import UnexpectedInput
 
-    from halo_lang.builder import Refusal
+    from halo_lang.builder import Refusal, empty
     from halo_lang.grammar import read
-    from halo_lang.recovery import empty, recover
 
     if too_deep:
-        return recover(text)
+        return _broken(text)
     try:
         declaration = cast("Declaration", read(text, "declaration"))
     except (UnexpectedInput, Refusal):
-        return recover(text)
+        return _broken(text)
     if isinstance(declaration, Pipeline) and declaration.start is None and not declaration.stages:
         return Unit(text, declaration, (empty(declaration),))
     return Unit(text, declaration)
+
+
+def _broken(text: str) -> Unit:
+    # Most files are whole, and the texts of all mistakes take time to load.
+    from halo_lang.recovery import recover
+
+    return recover(text)
 
 
 @contextmanager

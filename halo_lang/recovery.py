@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, cast
 from lark.exceptions import UnexpectedInput
 
 from halo_lang import nodes
-from halo_lang.builder import Head, Refusal
-from halo_lang.diagnostics import Diagnostic, error
+from halo_lang.builder import Head, Refusal, empty
+from halo_lang.diagnostics import Diagnostic
 from halo_lang.grammar import read
 from halo_lang.lexical import first_mistake, is_stray, marks
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING
@@ -52,12 +52,6 @@ def recover(text: str) -> Unit:
     whole = Span(0, len(text))
     mistake = first_mistake(text) or attempt(text, whole, "declaration")
     return Unit(text, None, (mistake,), ghosts)
-
-
-def empty(pipeline: nodes.Pipeline) -> Diagnostic:
-    """HL108: neither a value nor a stage."""
-    hint = "write a start value or a stage behind the colon"
-    return error("HL108", f"the pipeline `{pipeline.name.text}` is empty", pipeline.name.span, hint=hint)
 
 
 def _with_open_comment(text: str, comment: int) -> Unit:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING, TRIPLE
@@ -26,9 +27,6 @@ _HEADER = (
 # A declaration up to its colon or bracket; an agent's and a shadow's with the model, which may hold `//`.
 _DECLARATION = re.compile(_HEADER)
 _DIRECTIVE = re.compile(rf"@(?:{GAP}shadow{GAP}(\(){GAP}(?:{MODEL})?)?")
-# Where scanning goes on when brackets or a string have made what lies between unreadable.
-_RESUME = re.compile(rf"^[^\S\n]*+(?=(?:{_HEADER})|@{NAME})", re.MULTILINE)
-_UNINDENTED = re.compile(rf"^(?:{_HEADER})", re.MULTILINE)
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
@@ -81,7 +79,7 @@ def cut(text: str, start: int = 0) -> Iterator[Piece]:
             case "skip" | None:
                 pass
             case "triple":
-                if header := _UNINDENTED.search(text, match.start(), position):
+                if "\n" in match[0] and (header := _unindented().search(text, match.start(), position)):
                     unsettled = True
                     if tail.has_unclosed(position):
                         depth, position = 0, header.start()
@@ -155,6 +153,19 @@ def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
 
 
 def _resume(text: str, position: int) -> int:
-    """Where the next header or directive that leads its line stands."""
-    found = _RESUME.search(text, position)
+    """Where the next header or directive stands that leads its line, behind what cannot be read."""
+    found = _leading().search(text, position)
     return found.start() if found else len(text)
+
+
+# These two patterns are large, and few texts need them.
+
+
+@cache
+def _leading() -> re.Pattern[str]:
+    return re.compile(rf"^[^\S\n]*+(?=(?:{_HEADER})|@{NAME})", re.MULTILINE)
+
+
+@cache
+def _unindented() -> re.Pattern[str]:
+    return re.compile(rf"^(?:{_HEADER})", re.MULTILINE)

@@ -1,0 +1,62 @@
+"""The contextual lexer: the terminals that are looked for are those that the parser accepts next.
+
+It does what Lark's own does, but knows offsets only, since lines and columns are reckoned from them when somebody
+asks, and it prepares the pattern of a parser state when that state is first reached: a small program reaches few
+of them, and the start of a command waits for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, NamedTuple
+
+from lark import Token
+from lark.exceptions import UnexpectedCharacters
+from lark.lexer import Lexer, TerminalDef
+
+_Match = Callable[[str, int, int], "re.Match[str] | None"]
+
+
+class Part(NamedTuple):
+    """What is parsed: a part of a text. Tokens count their offsets from the beginning of the whole text."""
+
+    text: str
+    start: int
+    end: int
+
+
+class ContextualLexer(Lexer):
+    """Made by Lark from the terminals of the grammar, and asked by it for the tokens of one part after another."""
+
+    __future_interface__: ClassVar = 2  # Lark then passes the state of the parser to `lex`
+
+    def __init__(self, conf: Any) -> None:
+        self._terminals: dict[str, TerminalDef] = conf.terminals_by_name
+        self._patterns: dict[int, _Match] = {}
+        ignored = "|".join(self._terminals[name].pattern.to_regexp() for name in conf.ignore)
+        self._gap = re.compile(f"(?:{ignored})*").match
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
+        """The tokens; raises UnexpectedCharacters where none that would fit is found."""
+        text, position, end = lexer_state.text
+        gap, patterns, states = self._gap, self._patterns, parser_state.state_stack
+        while (position := gap(text, position, end).end()) < end:  # pyright: ignore[reportOptionalMemberAccess]
+            match = (patterns.get(states[-1]) or self._pattern(parser_state))(text, position, end)
+            if match is None:
+                raise UnexpectedCharacters(text, position, -1, -1, state=parser_state)
+            token = Token(match.lastgroup or "", match.group(), position)
+            token.end_pos = position = match.end()
+            yield token
+
+    def _pattern(self, parser_state: Any) -> _Match:
+        """The terminals that fit, in Lark's order: by priority, then the longer ones first."""
+        state = parser_state.state_stack[-1]
+        accepted = parser_state.parse_conf.parse_table.states[state]
+        terminals = sorted(
+            (self._terminals[name] for name in accepted if name in self._terminals),
+            key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name),
+        )
+        alternatives = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in terminals)
+        match = self._patterns[state] = re.compile(alternatives).match
+        return match
