@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from halo_lang.catalog.signature import Problem, Signature
+from halo_lang.catalog.signature import Bound, Signature
 from halo_lang.checks.groups import Group, groups
 from halo_lang.checks.literals import flaw
 from halo_lang.diagnostics import Diagnostic, Fix, Related, error
@@ -23,7 +23,10 @@ def check(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _check(group: Group) -> Iterator[Diagnostic]:
-    named = {argument.name.text: argument for argument in reversed(group.args) if argument.name is not None}
+    named: dict[str, Argument] = {}
+    for argument in group.args:
+        if argument.name is not None:
+            named.setdefault(argument.name.text, argument)
     positional = [argument for argument in group.args if argument.name is None]
     yield from _repeated(group.args, named)
     late = _late(group.args)
@@ -33,8 +36,8 @@ def _check(group: Group) -> Iterator[Diagnostic]:
     bound = group.signature.bind(positional, named)
     # What a positional argument in the wrong place means is anybody's guess, so it is not judged twice.
     if not late:
-        yield from _unbound(group, group.signature, positional, named, bound.problems)
-    yield from _ill_typed(group, group.signature, [*bound.arguments.items()], bound.rest)
+        yield from _unbound(group, bound, positional, named)
+    yield from _ill_typed(group, bound)
 
 
 def _repeated(args: Sequence[Argument], named: dict[str, Argument]) -> Iterator[Diagnostic]:
@@ -54,14 +57,11 @@ def _misplaced(group: Group, argument: Argument) -> Diagnostic:
 
 
 def _unbound(
-    group: Group,
-    signature: Signature,
-    positional: list[Argument],
-    named: dict[str, Argument],
-    problems: Sequence[Problem],
+    group: Group, bound: Bound[Argument], positional: list[Argument], named: dict[str, Argument]
 ) -> Iterator[Diagnostic]:
-    unknown = any(problem.kind == "unknown" for problem in problems)
-    for problem in problems:
+    signature = bound.signature
+    unknown = any(problem.kind == "unknown" for problem in bound.problems)
+    for problem in bound.problems:
         name = named[problem.name].name if problem.name in named else None
         match problem.kind:
             case "surplus":
@@ -69,7 +69,7 @@ def _unbound(
             case "unknown" if name is not None:
                 yield _unknown(group, signature, named[problem.name], name)
             case "duplicate" if name is not None:
-                yield _twice(name, positional[0].span)
+                yield _twice(name, bound.arguments[signature.by_name[name.text].name].span)
             case "missing" if not unknown:
                 # A misspelt name leaves its parameter without a value; that is one mistake, not two.
                 hint = f"write {_usage(group, signature)}"
@@ -95,12 +95,11 @@ def _unknown(group: Group, signature: Signature, argument: Argument, name: Name)
     return error(group.unknown, f"{group.what} has no {what} `{name.text}`", place, hint=hint, fix=fix)
 
 
-def _ill_typed(
-    group: Group, signature: Signature, given: list[tuple[str, Argument]], rest: Sequence[Argument]
-) -> Iterator[Diagnostic]:
-    pairs = [(signature.by_name[name], argument) for name, argument in given]
+def _ill_typed(group: Group, bound: Bound[Argument]) -> Iterator[Diagnostic]:
+    signature = bound.signature
+    pairs = [(signature.by_name[name], argument) for name, argument in bound.arguments.items()]
     if signature.rest is not None:
-        pairs += [(signature.rest, argument) for argument in rest]
+        pairs += [(signature.rest, argument) for argument in bound.rest]
     for parameter, argument in sorted(pairs, key=lambda pair: pair[1].span):
         found = flaw(parameter, argument.value, group.fixed)
         if found is not None:

@@ -8,13 +8,12 @@ from typing import Final
 from halo_lang import nodes
 from halo_lang.checks.permissions import inside
 from halo_lang.checks.reach import NAMESPACES, Reach
-from halo_lang.checks.references import is_agent_call
 from halo_lang.checks.walk import calls, conditions, leaves, loop_condition, operands
 from halo_lang.diagnostics import Diagnostic, Severity
-from halo_lang.nodes import Argument, Declaration, Path, Pipeline, Stage
+from halo_lang.nodes import Argument, Call, Declaration, Path, Pipeline, Stage
 from halo_lang.source import Span
 from halo_lang.strings import Literal
-from halo_lang.symbols import Scope
+from halo_lang.symbols import Kind, Scope
 
 _WORDS: Final = frozenset({"auto", "none", "current", "Env", "context"})
 _NOWHERE: Final = frozenset[str]()
@@ -37,8 +36,7 @@ def _stage_paths(stage: Stage, scope: Scope) -> Iterator[tuple[Path, frozenset[s
     """The paths of a stage, each with the names that only exist there."""
     local = frozenset((stage.item.text, "index")) if isinstance(stage, nodes.EachStage) else _NOWHERE
     for call in calls(stage):
-        args = _values(call.args) if is_agent_call(call, scope) else call.args
-        yield from ((path, local) for path in _paths(argument.value for argument in args))
+        yield from ((path, local) for path in _paths(argument.value for argument in _values(call, scope)))
     for condition in conditions(stage):
         yield from ((operand, _NOWHERE) for operand in operands(condition) if isinstance(operand, Path))
     yield from ((path, _NOWHERE) for path in _own_paths(stage, scope))
@@ -57,9 +55,12 @@ def _own_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
             return
 
 
-def _values(args: Iterable[Argument]) -> Iterator[Argument]:
-    """An agent call's arguments without those that name tools."""
-    return (argument for argument in args if argument.name is None or argument.name.text not in ("tool", "tools"))
+def _values(call: Call, scope: Scope) -> Iterable[Argument]:
+    """A call's arguments without those that name the tools of an agent, or of what may be one."""
+    callee = scope.lookup(call.callee.text)
+    if callee is not None and callee.kind in (Kind.TOOL, Kind.PIPELINE):
+        return call.args
+    return (arg for arg in call.args if arg.name is None or arg.name.text not in ("tool", "tools"))
 
 
 def _without_channel(args: Iterable[Argument]) -> Iterator[Argument]:

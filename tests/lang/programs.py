@@ -14,10 +14,23 @@ Tokens = tuple[str, ...]
 TokenStrategy = st.SearchStrategy[Tokens]
 
 NAMES = ("Bot", "Repo", "x", "ticket", "prüfer", "_a", "data1", "each1")
+DECLARING = ("policy", "tool", "store", "schema", "agent", "pipeline")
 KEYWORDS = (
-    "policy tool store schema agent pipeline equips requires system context yield listen loop each in else as"
-    " true false null"
-).split()
+    *DECLARING,
+    "equips",
+    "requires",
+    "system",
+    "context",
+    "yield",
+    "listen",
+    "loop",
+    "each",
+    "in",
+    "else",
+    "as",
+)
+CONSTANTS = ("true", "false", "null")
+MODELS = ("openai/gpt-4o-mini", "ollama/llama3.2:3b", "gemini-3-1-pro", "a-b", '"openai/gpt-4o"')
 COMMENTS = ("// agent Not [", "/* c */", "/* a\n     b */", "/**/", "//", '// "open')
 GAPS = ("", "", "", " ", "  ", "\n", "\n\n", "\t")
 
@@ -54,7 +67,7 @@ def _with_commas(drawn: tuple[bool | list[Tokens], ...]) -> Tokens:
 
 
 name = _words(*NAMES)
-any_name = _words(*NAMES, *KEYWORDS)
+any_name = _words(*NAMES, *KEYWORDS, *CONSTANTS)
 plain_text = st.text(st.sampled_from('ab é漢😀{}.:/|>()#"\\\n'), max_size=12)
 long_text = st.integers(1, 9).map(lambda count: "lorem ipsum " * count)
 string = st.one_of(
@@ -67,7 +80,7 @@ string = st.one_of(
 ).map(lambda literal: (literal,))
 number = _words("0", "12", "-3", "0.5", "-1.25e+2", "1e6")
 duration = _words("500ms", "1.5h", "2d", "30s", "5m")
-constant = _words("true", "false", "null")
+constant = _words(*CONSTANTS)
 path = _join(_words(*NAMES, "context"), _many(_join(".", any_name | _words("0", "12")), most=3))
 scalar = string | number | duration | constant | path
 value = st.recursive(scalar, lambda inner: _join("[", _list(inner), "]"), max_leaves=5)
@@ -79,9 +92,7 @@ operand = scalar | _join("!", scalar)
 comparison = operand | _join(operand, _words("==", "!=", "<", "<=", ">", ">="), operand)
 condition = st.recursive(
     comparison,
-    lambda inner: st.one_of(
-        _join(inner, _words("&&", "||"), inner), _join("(", inner, ")"), _join("! (", inner, ")")
-    ),
+    lambda inner: st.one_of(_join(inner, _words("&&", "||"), inner), _join("(", inner, ")"), _join("! (", inner, ")")),
     max_leaves=5,
 )
 
@@ -101,7 +112,7 @@ stage = st.one_of(
 
 type_ = st.recursive(_words("String", "Array", "Answer"), lambda inner: _join("Array <", inner, ">"), max_leaves=2)
 fields = _list(_join(any_name, ":", type_))
-model = _words("openai/gpt-4o-mini", "ollama/llama3.2:3b", "gemini-3-1-pro", "a-b", '"openai/gpt-4o"')
+model = _words(*MODELS)
 directive = st.one_of(
     _join("@", _words("checkpoint", "retry", "timeout"), _maybe(arguments)),
     _join("@ shadow (", model | name, ")"),
@@ -136,9 +147,13 @@ def _parted(text: str, between: str, token: str) -> str:
     """The text with a gap that keeps its end and the token apart where they would run together."""
     if "//" in between:
         between += "\n"
-    # A model reference takes in the slash of a comment (spec 12.1), a word the letters of the next.
-    runs_on = text[-1:].isalnum() or text[-1:] in ("_", '"')
-    if runs_on and (between.startswith("/") or (not between and (token[0].isalnum() or token[0] in '_"'))):
+    if text.endswith(".") and token in DECLARING and "\n" in between:
+        # At the start of a line the parser takes such a word for a declaration that somebody is still typing.
+        return text
+    word = text[-1:].isalnum() or text[-1:] in ("_", '"')
+    runs_on = word and not between and (token[0].isalnum() or token[0] in '_"')
+    # The characters of a model reference include the slash of a comment.
+    if runs_on or (between.startswith("/") and (word or text[-1:] in ("(", "["))):
         between = " " + between
     return text + between
 

@@ -1,0 +1,130 @@
+"""Checking step by step gives what checking at once gives, and no more work than needed."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halo_lang import Analysis, check, parse
+from halo_lang.spelling import LONGEST, NameIndex, listed, nearest
+from tests.lang.checking import BOT, analysis
+
+PROGRAM = """\
+policy Safe : Block(PromptInjection)
+store Docs : VectorStore(namespace: "docs")
+schema Answer { text: String, more: Array<Answer> }
+agent Bot [openai/gpt-4o-mini]
+  equips Docs
+  requires Safe
+pipeline Inner(text: String) -> Answer: text |> Bot.answer("{{text}}", tools: [Docs])
+pipeline Main(x: String) -> Result:
+  x |> Inner(x) as first |> Bot.end(first) |<> loop(Bot, "context.data.end == null")
+"""
+PIECES = ["Bot", "Docs", "Safe", "Inner", "x", "(", ")", ", y", '"', "\n", "schema ", "agent ", ": ", "@retry(1)\n", ""]
+
+
+def edited(done: Analysis, text: str) -> Analysis:
+    return check(parse(text, done.program), done)
+
+
+def told(done: Analysis) -> list[object]:
+    return [(one.code, one.span, one.message, one.hint, one.related, one.fix) for one in done.diagnostics]
+
+
+edits = st.lists(
+    st.tuples(st.integers(0, len(PROGRAM)), st.integers(0, 12), st.sampled_from(PIECES)), min_size=1, max_size=6
+)
+
+
+@given(edits)
+def test_any_edits_lead_to_what_a_check_from_scratch_finds(steps: list[tuple[int, int, str]]) -> None:
+    text, done = PROGRAM, analysis(PROGRAM)
+    for at, width, piece in steps:
+        text = text[:at] + piece + text[at + width :]
+        done = edited(done, text)
+        assert told(done) == told(analysis(text))
+
+
+def test_the_program_of_these_tests_is_clean() -> None:
+    assert analysis(PROGRAM).diagnostics == ()
+    assert analysis(PROGRAM).ok
+
+
+def test_an_edit_inside_a_declaration_leaves_the_others_results_as_they_are() -> None:
+    before = analysis(PROGRAM)
+    after = edited(before, PROGRAM.replace('"{{text}}"', '"More: {{text}}"'))
+    kept = [entry for key, entry in after.checked.items() if before.checked.get(key) is entry]
+    assert len(kept) == len(after.checked) - 1
+
+
+def test_a_changed_interface_is_noticed_where_it_is_used_and_only_there() -> None:
+    before = analysis(PROGRAM)
+    after = edited(before, PROGRAM.replace("Inner(text: String)", "Inner(text: String, tone: String)"))
+    assert [one.code for one in after.diagnostics] == ["HL302"]
+    fresh = {entry.declaration.name.text for key, entry in after.checked.items() if key not in before.checked}
+    again = {
+        e.declaration.name.text for k, e in after.checked.items() if k in before.checked and before.checked[k] is not e
+    }
+    assert (fresh, again) == ({"Inner"}, {"Main"})
+
+
+def test_a_name_that_appears_mends_those_who_missed_it() -> None:
+    before = analysis("pipeline Main(x: String) -> Result: x |> Bot.go()")
+    assert [one.code for one in before.errors] == ["HL203"]
+    assert edited(before, f"{BOT}pipeline Main(x: String) -> Result: x |> Bot.go()").ok
+
+
+def test_a_better_suggestion_is_found_when_names_change() -> None:
+    text = "pipeline Main(x: String) -> Result: x |> Paintr.go()\n"
+    before = analysis(text)
+    after = edited(before, f"{text}agent Painter [openai/gpt-4o-mini]")
+    assert [one.hint for one in after.diagnostics] == ["did you mean `Painter`?"]
+
+
+def test_diagnostics_stand_in_the_order_of_their_places_with_syntax_errors_among_them() -> None:
+    done = analysis("agent A [o3]\nschema B { a: }\nagent C [gpt4]")
+    assert [one.code for one in done.diagnostics] == ["HL306", "HL102", "HL306"]
+    assert [one.span for one in done.diagnostics] == sorted(one.span for one in done.diagnostics)
+
+
+def test_warnings_are_no_errors() -> None:
+    done = analysis(f'{BOT}pipeline Main(x: String) -> Result: x |> Bot.go("{{{{y}}}}")')
+    assert [one.code for one in done.diagnostics] == ["HL501"]
+    assert done.ok
+
+
+# --- spelling
+
+
+def test_one_slip_of_the_finger_is_within_reach() -> None:
+    names = ["Painter", "Printer", "Docs", "get_issue"]
+    assert nearest("Paintr", names) == "Painter"
+    assert nearest("Dcos", names) == "Docs"
+    assert nearest("docs", names) == "Docs"
+    assert nearest("getIssue", names) == "get_issue"
+    assert nearest("Pointer", names) == "Painter"
+    assert nearest("Other", names) is None
+
+
+def test_short_names_are_not_guessed_from_nothing() -> None:
+    assert nearest("A", ["B", "C"]) is None
+    assert nearest("ab", ["cd"]) is None
+
+
+def test_a_name_is_never_near_to_itself() -> None:
+    assert NameIndex(["Bot", "bot"]).near("Bot") == ["bot"]
+
+
+def test_very_long_names_are_left_out() -> None:
+    name = "a" * (LONGEST + 1)
+    assert nearest(name[:-1] + "b", [name]) is None
+
+
+def test_the_nearest_of_many_names_is_found_among_a_crowd() -> None:
+    names = [f"Agent{number}" for number in range(5000)]
+    assert "Agent4321" in NameIndex(names).near("Agnet4321")
+
+
+def test_long_lists_of_names_are_cut() -> None:
+    assert listed(["a", "b"]) == "a, b"
+    assert listed("abcd", limit=2) == "a, b and 2 more"
