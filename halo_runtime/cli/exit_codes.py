@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
-from halo_runtime.results import Status
+if TYPE_CHECKING:
+    from halo_runtime.results import Status
 
 
 class ExitCode(IntEnum):
