@@ -125,9 +125,8 @@ def render(doc: Doc, width: int, line_end: str) -> str:
             case Nest():
                 tasks += task.inside(task.doc, task.flat)
             case Group():
-                flat = not task.doc.broken and _fits(
-                    _Task(task.doc, task.indent, flat=True), tasks, width, writer.column
-                )
+                whole = _Task(task.doc, task.indent, flat=True)
+                flat = task.flat or (not task.doc.broken and _fits(whole, tasks, width, writer.column))
                 tasks += task.inside(task.doc, flat)
             case _:
                 _write(writer, task)
