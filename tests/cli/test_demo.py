@@ -15,6 +15,19 @@ from halo_runtime.cli.main import main
 
 Captured = pytest.CaptureFixture[str]
 
+STEPS = (
+    "agent Florist",
+    "on the replies in",
+    "line 11: |> Florist.answer",
+    "Cut the stems",
+    "Send this answer?",
+    "the demo answers: yes",
+    "completed: 1 call",
+    "The output:",
+    "draft: Cut the stems",
+    "Next:",
+)
+
 
 @pytest.fixture(autouse=True)
 def _without_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,10 +43,9 @@ def test_the_packaged_program_is_clean_and_in_layout() -> None:
 def test_without_a_terminal_it_runs_here_and_tells_each_step(capsys: Captured) -> None:
     assert main(["demo"]) == 0
     told = capsys.readouterr().out
-    for step in ("agent Florist", "on the replies in", "line 11: |> Florist.answer", "Cut the stems", "Send this answer?",
-                 "the demo answers: yes", "completed: 1 call", "The output:", "draft: Cut the stems", "Next:"):  # fmt: skip
+    for step in STEPS:
         _, found, told = told.partition(step)
-        assert found
+        assert found, step
 
 
 def test_without_the_embedded_model_it_says_how_to_get_it(capsys: Captured) -> None:

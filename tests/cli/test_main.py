@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from halo_runtime.cli import group
-from halo_runtime.cli.group import BUILT_IN
+from halo_runtime.cli.group import BUILT_IN, PLUGINS
 from halo_runtime.cli.main import main
 from halo_runtime.version import __version__
 
@@ -79,8 +78,12 @@ def test_wrong_usage_with_json_is_one_json_object(capsys: Captured) -> None:
 
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
-    entry = EntryPoint("extra", value, group.PLUGINS)
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [entry])
+    entry = EntryPoint("extra", value, PLUGINS)
+
+    def found(group: str) -> list[EntryPoint]:
+        return [entry] if group == PLUGINS else []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", found)
 
 
 @click.command()
