@@ -63,17 +63,21 @@ class Run:
         return digest(self.redactor.json(value) if self.redactor.active else value)
 
     def meta(self) -> JsonObject:
-        """`context.meta` as far as the run has come. Parallel arms are in it when their block has ended."""
-        calls = self.strand.calls
+        """`context.meta` as far as the run has come. Parallel arms are in it when their block has ended.
+
+        The lists are copies: a program may let them flow on, and what flows does not grow.
+        """
+        strand = self.strand
+        calls = list(strand.calls)
         costs = [call["cost"] for call in calls]
         return {
             "cost": None if None in costs else sum(costs),
             "tokens": {kind: sum(call["tokens"][kind] for call in calls) for kind in ("input", "output", "total")},
             "calls": calls,
-            "violations": self.strand.violations,
-            "shadow": self.strand.shadow,
-            "warnings": self.strand.warnings,
-            "events": self.strand.events,
+            "violations": list(strand.violations),
+            "shadow": list(strand.shadow),
+            "warnings": list(strand.warnings),
+            "events": list(strand.events),
         }
 
     # --- models and policies ------------------------------------------------------------------------------------
