@@ -64,7 +64,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "app.palette", "All actions", ("ctrl+p",), command="palette", label="Actions", about="Find an action by name"
     ),
-    Action("app.quit", "Quit", ("ctrl+q",), "everywhere", "quit", "Quit", "Asks when something would be lost"),
+    Action("app.quit", "Quit", ("ctrl+q",), "everywhere", "quit", "Quit", "Asks before work is lost"),
     Action("edit.undo", "Undo", ("ctrl+z",), "editor"),
     Action("edit.redo", "Redo", ("ctrl+y",), "editor"),
     Action("edit.copy", "Copy the selection", ("ctrl+c",), "editor"),

@@ -49,7 +49,9 @@ def pretty(value: Json) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`420ms`, `3.2s`, `2m05s`, `1h02m`."""
+    """`<1ms`, `420ms`, `3.2s`, `2m05s`, `1h02m`."""
+    if seconds < 0.001:
+        return "<1ms"
     if seconds < 1:
         return f"{seconds * 1000:.0f}ms"
     if seconds < 60:

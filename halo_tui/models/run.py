@@ -81,7 +81,7 @@ class StageRow:
         return (
             ("  " * depth, "text"),
             (f"{glyph} ", role),
-            (one_line(self.label, 80), "dim" if self.state == "cancelled" else "text"),
+            (one_line(self.label, 40), "dim" if self.state == "cancelled" else "text"),
             (f"  {duration(max(0.0, taken))}", "dim"),
             (f"  {one_line(self.note, 120)}" if self.note else "", "warning" if self.state != "failed" else "error"),
         )

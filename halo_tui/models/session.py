@@ -130,17 +130,17 @@ class Session:
 
     def _subscribe(self, runtime: Runtime) -> None:
         loop = asyncio.get_running_loop()
-        arrived: deque[RunEvent] = deque()
+        arrived: deque[tuple[float, RunEvent]] = deque()
         view = self.view
 
         def drain() -> None:
-            now = self._clock()
             while arrived:
-                view.apply(arrived.popleft(), now)
+                at, event = arrived.popleft()
+                view.apply(event, at)
             self._changed()
 
         def observe(event: RunEvent) -> None:
-            arrived.append(event)
+            arrived.append((self._clock(), event))
             if len(arrived) == 1:
                 loop.call_soon_threadsafe(drain)
 

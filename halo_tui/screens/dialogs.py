@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from textual import on
@@ -19,6 +19,8 @@ from halo_lang.nodes import Pipeline
 from halo_runtime.json_types import JsonObject
 from halo_tui.keymap import ACTIONS
 from halo_tui.models.inputs import fields_of, parse_inputs
+from halo_tui.models.lines import Run
+from halo_tui.widgets.roles import RoleText
 
 T = TypeVar("T")
 
@@ -130,18 +132,18 @@ class Help(Dialog[None]):
         with Vertical(classes="dialog dialog-tall"):
             yield plain("Keys", classes="dialog-title")
             with VerticalScroll():
-                yield Static(self._table(), markup=False)
+                yield RoleText()
 
     def on_mount(self) -> None:
+        self.query_one(RoleText).show(self._table())
         self.query_one(VerticalScroll).focus()
 
-    def _table(self) -> Content:
-        parts: list[str | tuple[str, str]] = []
+    def _table(self) -> Iterator[Run]:
         for where, heading in self.HEADINGS.items():
-            parts.append((f"\n{heading}\n", "bold $primary"))
+            yield f"{heading}\n", "title"
             for action in ACTIONS:
                 if action.where == where:
-                    parts.append((f"{action.shown_key or '–':>14}  ", "$accent"))
-                    parts.append(f"{action.title:<20}")
-                    parts.append((f"{action.about}\n", "$text-muted"))
-        return Content.assemble(*parts)
+                    yield f"{action.shown_key or '–':>14}  ", "accent"
+                    yield f"{action.title:<20}", "text"
+                    yield f"{action.about}\n", "dim"
+            yield "\n", "text"

@@ -124,6 +124,7 @@ class Workbench(Screen[None]):
                 self.editor.show_underlines(underlines(self.findings.problems))
                 self._show_marks()
                 self._show_status()
+                self.refresh_bindings()
             return self.findings
 
     def go_to(self, problem: Problem) -> None:
@@ -202,7 +203,13 @@ class Workbench(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The footer shows the keys that matter now."""
-        matters = {"stop": self.session.view.active, "answer": bool(self.session.questions)}
+        active = self.session.view.active
+        matters = {
+            "run": not active,
+            "stop": active,
+            "answer": bool(self.session.questions),
+            "next_problem": self.findings is None or bool(self.findings.problems),
+        }
         return matters.get(action, True)
 
     def run_began(self) -> None:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Static
 
 from halo_tui.models.output import output_text
 from halo_tui.models.run import RunView
-from halo_tui.widgets.roles import ROLE_CLASSES, joined
-
-
-class _Text(Static):
-    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
+from halo_tui.widgets.roles import RoleText
 
 
 class Output(VerticalScroll):
@@ -25,7 +18,7 @@ class Output(VerticalScroll):
         self._shown: object = None
 
     def compose(self) -> ComposeResult:
-        yield _Text(markup=False)
+        yield RoleText()
 
     def show_run(self, run: RunView) -> None:
         """Show what a run printed so far and how it ended."""
@@ -34,8 +27,7 @@ class Output(VerticalScroll):
             return
         self._shown = runs
         following = self.scroll_offset.y >= self.max_scroll_y
-        text = self.query_one(_Text)
-        text.update(joined(text, runs))
+        self.query_one(RoleText).show(runs)
         if following:
             go = self.scroll_end if run.active else self.scroll_home
             self.call_after_refresh(go, animate=False)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from textual.content import Content
 from textual.widget import Widget
+from textual.widgets import Static
 
 from halo_tui.models.lines import ROLES, Line, Run
 
@@ -24,3 +25,16 @@ def joined(widget: Widget, runs: Iterable[Run]) -> Content:
     return Content.assemble(
         *((text, widget.get_visual_style(f"role--{role}", partial=True)) for text, role in runs if text)
     )
+
+
+class RoleText(Static):
+    """A text of many lines, made of runs."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+
+    def show(self, runs: Iterable[Run]) -> None:
+        """Show these runs of text instead of what stood there."""
+        self.update(joined(self, runs))

@@ -58,7 +58,7 @@ def test_values_for_reading_are_text_or_indented_json() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "shown"),
-    [(0.0204, "20ms"), (3.21, "3.2s"), (125, "2m05s"), (3725, "1h02m")],
+    [(0.0002, "<1ms"), (0.0204, "20ms"), (3.21, "3.2s"), (125, "2m05s"), (3725, "1h02m")],
 )
 def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
