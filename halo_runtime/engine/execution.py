@@ -94,6 +94,7 @@ class Execution:
             asker=services.asker,
             send=services.send,
             controller=order.controller,
+            controlled=order.controller is not None or any(record.kind == "control" for record in order.journal),
             model=services.model,
             scripted=services.replies is not None,
         )

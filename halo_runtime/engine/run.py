@@ -32,7 +32,10 @@ Asker: TypeAlias = Callable[[Interrupt], Awaitable[Json]]
 
 @dataclass(slots=True)
 class Run:
-    """One run in progress. `model` overrides every agent's model; `scripted` tells that replies come from a script."""
+    """One run in progress. `model` overrides every agent's model; `scripted` tells that replies come from a script.
+
+    `controlled`: stages are to be asked about, as a debugger is there, or was when the journal was written.
+    """
 
     run_id: str
     plan: Plan
@@ -49,12 +52,8 @@ class Run:
     controller: Controller | None = None
     model: str | None = None
     scripted: bool = False
+    controlled: bool = False
     _warned: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
-
-    @property
-    def controlled(self) -> bool:
-        """Whether stages are to be asked about: a debugger is there, or was when the journal was written."""
-        return self.controller is not None or any(record.kind == "control" for record in self.effects.journal)
 
     # --- values -------------------------------------------------------------------------------------------------
 
