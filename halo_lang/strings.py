@@ -8,8 +8,10 @@ loses that break, its common indentation and a last line of white space only; th
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 
 _ESCAPES = {r"\"": '"', r"\\": "\\", r"\n": "\n", r"\t": "\t"}
 _ESCAPE_OR_TEXT = re.compile(r"\\.?|[^\\]+", re.DOTALL)
@@ -44,12 +46,16 @@ class Literal:
 
     def offset(self, index: int) -> int:
         """Where in the literal the character `index` of the value is written; the closing quote past the end."""
-        for text, at in self._runs:
-            width = len(_ESCAPES.get(text, text))
-            if index < width:
-                return at + index
-            index -= width
-        return len(self.text) - len(self.quote)
+        if index >= len(self.value):
+            return len(self.text) - len(self.quote)
+        run = bisect_right(self._starts, index) - 1
+        return self._runs[run][1] + index - self._starts[run]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each run begins in the value."""
+        widths = (len(_ESCAPES.get(text, text)) for text, _ in self._runs[:-1])
+        return list(accumulate(widths, initial=0))
 
     @cached_property
     def _runs(self) -> list[_Run]:
