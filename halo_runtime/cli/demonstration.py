@@ -121,10 +121,11 @@ def _run_here(options: DemoOptions) -> int:
     except StoppedError:
         say(progress.summary("interrupted"))
         return ExitCode.INTERRUPTED
+    tell(progress.summary(result.status))
     if result.error is not None:
         say(error_block(result.error, program.source))
-    else:
-        tell(_ending(result, progress.summary(result.status), options))
+    elif result.status == "completed":
+        tell(_ending(result, options))
     return of_status(result.status)
 
 
@@ -139,12 +140,12 @@ def _introduction(text: str, options: DemoOptions) -> str:
     return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe question: {QUESTION}\n"
 
 
-def _ending(result: RunResult, summary: str, options: DemoOptions) -> str:
+def _ending(result: RunResult, options: DemoOptions) -> str:
     kept = "\n".join(f"  {name}: {_short(result.context.data[name])}" for name in NAMES)
     given = ["-i", "question=How often should I water a cactus?", "--answer", "verdict=shorter"]
     run = _command("run", PROGRAM, *given, *_answering(options))
     return (
-        f"{summary}\n\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
+        f"\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
         f"Next:\n  halo demo    on a terminal opens this program in the workbench\n  {run}\n"
         f"  halo run --help"
     )

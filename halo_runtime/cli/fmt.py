@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+import halo_lang
+from halo_lang.excerpt import visible
 from halo_lang.source import BOM, Source, SourceDecodeError, decode
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import emit, emit_bytes, plural, say
@@ -27,9 +29,12 @@ class Formatted:
     path: str
     before: bytes
     after: bytes
+    broken: bool
+    """Whether some of it has syntax errors and stays byte for byte."""
 
     @property
     def changed(self) -> bool:
+        """Whether there is anything to write."""
         return self.before != self.after
 
 
@@ -53,6 +58,9 @@ def fmt(paths: tuple[str, ...], check: bool, diff: bool) -> int:
             emit(sys.stdout, difference(result))
     if not check and not diff:
         _write(results)
+    for result in results:
+        if result.broken:
+            say(f"{visible(result.path)}: what has syntax errors is kept as it is; halo check shows them")
     if paths != (STDIN,):
         say(_summary(len(changed), len(results), would=check or diff))
     return ExitCode.FAILED if check and changed else ExitCode.COMPLETED
@@ -67,7 +75,8 @@ def format_file(path: str) -> Formatted:
         source = decode(before, path)
     except SourceDecodeError as failure:
         raise UsageError(f"{path}: {failure}", hint="save the file as UTF-8") from None
-    return Formatted(path, before, _encoded(source, format_source(source)))
+    broken = bool(halo_lang.parse(source).diagnostics)
+    return Formatted(path, before, _encoded(source, format_source(source)), broken)
 
 
 def difference(result: Formatted) -> str:

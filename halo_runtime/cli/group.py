@@ -27,9 +27,11 @@ class LazyGroup(click.Group):
     """Finds commands by name: those beside this module, then those of the entry point group."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of the help."""
         return [*BUILT_IN, *sorted(_plugins())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, imported now; None where there is none."""
         if cmd_name in BUILT_IN:
             return getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name)
         entry = _plugins().get(cmd_name)
@@ -38,6 +40,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it. UsageError for an unknown command names what was probably meant."""
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             raise UsageError(f"no such command: {name}", hint=self._meant(ctx, name))

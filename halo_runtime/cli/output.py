@@ -9,6 +9,7 @@ import io
 import json
 import os
 import sys
+from contextlib import suppress
 from typing import TextIO
 
 from halo_lang.excerpt import excerpt, visible
@@ -52,8 +53,9 @@ def emit_bytes(stream: TextIO | None, data: bytes) -> None:
 
 
 def say(text: str) -> None:
-    """A line or block for people, on stderr."""
-    emit(sys.stderr, text + "\n")
+    """A line or block for people, on stderr. Where that cannot be written either, there is nobody to tell."""
+    with suppress(OSError):
+        emit(sys.stderr, text + "\n")
 
 
 def tell(text: str) -> None:

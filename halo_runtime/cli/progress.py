@@ -80,6 +80,7 @@ class PlainLines(Progress):
         self._stream = stream
 
     def show(self, event: RunEvent) -> None:
+        """Write the event's line."""
         line = started(event) if isinstance(event, StageStarted) else describe(event)
         if line is not None:
             emit(self._stream, line + "\n")
@@ -93,6 +94,7 @@ class JsonLines(Progress):
         self._stream = stream
 
     def show(self, event: RunEvent) -> None:
+        """Write the event as JSON."""
         emit(self._stream, json.dumps(event.to_json()) + "\n")
 
 
@@ -109,6 +111,7 @@ class LiveLine(Progress):
         self._done, self._frames = _signs(stream)
 
     def show(self, event: RunEvent) -> None:
+        """Write what stays above the moving line, and draw that anew."""
         line = self._line(event)
         with self._lock:
             if line is not None:
@@ -116,25 +119,29 @@ class LiveLine(Progress):
             self._draw()
 
     def tick(self) -> None:
+        """Move the line."""
         with self._lock:
             self._frame += 1
             self._draw()
 
     def close(self) -> None:
-        # No lock: a signal handler may call this while the same thread draws.
-        self._hidden += 1
-        emit(self._stream, _ERASE)
+        """Take the moving line away for good."""
+        self._hide()
 
     @contextmanager
     def hidden(self) -> Generator[None]:
-        with self._lock:
-            self._hidden += 1
-            emit(self._stream, _ERASE)
+        """Take the moving line away for a while."""
+        self._hide()
         try:
             yield
         finally:
             with self._lock:
                 self._hidden -= 1
+
+    def _hide(self) -> None:
+        with self._lock:
+            self._hidden += 1
+            emit(self._stream, _ERASE)
 
     def _line(self, event: RunEvent) -> str | None:
         if isinstance(event, StageStarted):

@@ -16,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def stoppable(stop: Callable[[], object]) -> Generator[None]:
-    """Let the first signal call `stop` and the second end the process, while the body runs.
+    """Let the first signal call `stop` in the event loop and the second end the process, while the body runs.
 
     The handlers are Python's and not the event loop's, so that the second one works while the loop is busy.
     """
@@ -28,8 +28,7 @@ def stoppable(stop: Callable[[], object]) -> Generator[None]:
         if asked:
             os._exit(ExitCode.INTERRUPTED)
         asked = True
-        stop()
-        loop.call_soon_threadsafe(lambda: None)  # wakes the loop, which may be waiting for nothing else
+        loop.call_soon_threadsafe(stop)  # not here: a handler may not write to a stream that is being written to
 
     previous = {number: signal.signal(number, handle) for number in SIGNALS}
     try:

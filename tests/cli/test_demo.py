@@ -89,13 +89,17 @@ def opened_with(monkeypatch: pytest.MonkeyPatch, options: DemoOptions) -> list[s
         seen.extend(arguments)
         return 0
 
+    def found(group: str, name: str) -> list[Entry]:
+        assert (group, name) == ("halo.commands", "edit")
+        return [Entry()]
+
     class Entry:
         def load(self) -> click.Command:
             edit.context_settings = {"ignore_unknown_options": True}
             return edit
 
     monkeypatch.setattr(demonstration, "_on_terminal", lambda: True)
-    monkeypatch.setattr(demonstration, "entry_points", lambda **_: [Entry()])
+    monkeypatch.setattr(demonstration, "entry_points", found)
     assert show(options) == 0
     return seen
 

@@ -63,6 +63,13 @@ def test_line_ends_byte_order_mark_and_mode_are_kept() -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
+def test_what_has_syntax_errors_is_kept_and_told_of(capsys: Captured) -> None:
+    Path("ugly.halo").write_bytes(UGLY + b"agent   Broken [x y]\n")
+    assert main(["fmt", "ugly.halo"]) == 0
+    assert Path("ugly.halo").read_bytes() == PRETTY + b"\nagent   Broken [x y]\n"
+    assert "ugly.halo: what has syntax errors is kept as it is" in capsys.readouterr().err
+
+
 def test_a_symbolic_link_stays_one() -> None:
     Path("link.halo").symlink_to("ugly.halo")
     assert main(["fmt", "link.halo"]) == 0
