@@ -51,7 +51,8 @@ def test_a_result_name_that_meets_a_namespace_keeps_the_namespace_and_warns() ->
 
 
 def test_a_nested_pipelines_results_stay_in_its_own_context() -> None:
-    text = f"{AGENTS}pipeline Inner(v: Any) -> Result: v |> A.go() as hidden\npipeline Main(x: Any) -> Result: x |> Inner(x) as r"
+    inner = "pipeline Inner(v: Any) -> Result: v |> A.go() as hidden\n"
+    text = f"{AGENTS}{inner}pipeline Main(x: Any) -> Result: x |> Inner(x) as r"
     result = run(text, {"x": 1}, {"A": "a"})
     assert result.context.data == {"Inner": "a", "r": "a"}
     assert result.context.input == {"x": 1}
@@ -68,7 +69,8 @@ def test_a_nested_pipeline_sees_its_arguments_and_nothing_of_its_caller() -> Non
 
 def test_every_form_of_a_path_reads_what_it_names() -> None:
     stages = """x |> A.go() as found
-      |> System.Value([x, found, go, context.data.found.k, context.data.A.go.list.1, context.current.k, context, current])"""
+      |> System.Value([x, found, go, context.data.found.k, context.data.A.go.list.1,
+                       context.current.k, context, current])"""
     reply = {"k": 1, "list": ["a", "b"]}
     assert main(stages, replies={"A": reply}).output == [1, reply, reply, 1, "b", 1, reply, reply]
 
@@ -137,7 +139,8 @@ async def test_items_do_not_see_each_others_results() -> None:
         return "saw" if "{{go}}" not in user_text(request) else "saw nothing"
 
     runtime, _ = stubbed(answer)
-    text = f'{AGENTS}pipeline Main(xs: Array) -> Result: xs |* each(n in xs, concurrency: 1) => A.go("{{{{go}}}} {{{{n}}}}")'
+    each = '|* each(n in xs, concurrency: 1) => A.go("{{go}} {{n}}")'
+    text = f"{AGENTS}pipeline Main(xs: Array) -> Result: xs {each}"
     result = await runtime.run(halo_lang.parse(text), "Main", {"xs": [1, 2]})
     assert result.output == ["saw nothing", "saw nothing"]
     assert result.context.data["A"]["go"] == result.output
