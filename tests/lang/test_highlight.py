@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pygments import highlight
 from pygments.formatters import HtmlFormatter, NullFormatter
@@ -12,6 +12,7 @@ from pygments.token import STANDARD_TYPES, Comment, Error, Keyword, Name, Number
 
 from halo_lang import highlight as colours
 from halo_lang.highlight import START, HaloLexer, State, TokenType, highlight_line
+from tests.lang.programs import programs
 
 PROGRAM = '''\
 // Reviews
@@ -108,8 +109,10 @@ def test_keywords_are_names_behind_a_dot_and_in_front_of_a_colon() -> None:
     assert kinds(PROGRAM, "system") == {colours.LABEL}
 
 
-def test_a_valid_program_has_no_error_token() -> None:
-    assert Error not in {kind for kind, _ in HaloLexer().get_tokens(PROGRAM)}
+@settings(deadline=None, max_examples=50)
+@given(programs(max_declarations=2))
+def test_a_valid_program_has_no_error_token(text: str) -> None:
+    assert Error not in {kind for kind, _ in HaloLexer().get_tokens(text)}
 
 
 def test_a_callee_and_its_method_are_told_from_a_path() -> None:
@@ -128,6 +131,7 @@ def test_a_string_that_is_not_closed_ends_with_its_line() -> None:
     assert kinds("'open {\nagent", "agent") == {Keyword.Declaration}
 
 
+@settings(deadline=None)
 @given(TEXT)
 def test_the_tokens_of_any_text_rejoin_to_it(text: str) -> None:
     assert "".join(value for _, value in HaloLexer().get_tokens(text)) == text
@@ -138,12 +142,14 @@ def test_the_tokens_of_any_text_rejoin_to_it(text: str) -> None:
         offset += len(value)
 
 
+@settings(deadline=None)
 @given(TEXT)
 def test_lines_lexed_one_by_one_get_the_colours_of_the_whole_text(text: str) -> None:
     whole: list[TokenType | None] = [None if text[at] == "\n" else kind for at, kind in enumerate(by_character(text))]
     assert line_by_line(text) == whole
 
 
+@settings(deadline=None)
 @given(TEXT)
 def test_the_state_behind_a_line_stays_small(text: str) -> None:
     state: State = START
