@@ -14,9 +14,20 @@ from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.effects import Paused
 from halo_runtime.engine.events import Observer, SystemEvent
 from halo_runtime.engine.execution import Execution, Order, Services
-from halo_runtime.engine.journal import EffectRecord, Journal
+from halo_runtime.engine.journal import EffectRecord, Journal, error_to_record
 from halo_runtime.engine.plan import Plan
-from halo_runtime.errors import AmbiguousSignal, ProgramError, RunError, UnknownInterrupt, UnknownRun
+from halo_runtime.engine.run import expiry, interrupt_id
+from halo_runtime.errors import (
+    AlreadyAnswered,
+    AmbiguousSignal,
+    HaloError,
+    InputError,
+    ProgramError,
+    RunError,
+    SignalError,
+    UnknownInterrupt,
+    UnknownRun,
+)
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 from halo_runtime.models.registry import ModelRegistry
@@ -125,10 +136,11 @@ class Runtime:
         """
         plan = self._plan(program)
         name = choose_pipeline(program, pipeline)
+        given = _as_json(inputs, InputError, "the input") if inputs else {}
         order = Order(
             program=program,
             pipeline=name,
-            inputs=check_arguments(name, plan.pipeline(name).parameters, inputs or {}),
+            inputs=check_arguments(name, plan.pipeline(name).parameters, given),
             run_id=run_id or self._new_run_id(),
             journal=Journal() if journal is None else journal,
             controller=controller,
@@ -139,16 +151,19 @@ class Runtime:
     async def signal(self, run_id: str, answer: Json, *, interrupt: str | None = None) -> RunResult:
         """Answer a question of a paused run of this Runtime and go on with it.
 
-        Raises UnknownRun, UnknownInterrupt, or AmbiguousSignal when several are open and none is named; the run is
-        unchanged then.
+        Raises UnknownRun, UnknownInterrupt, AlreadyAnswered, AmbiguousSignal when several are open and none is named,
+        or SignalError for what is no JSON value; the run is unchanged then. After `expires_at` the answer is not
+        taken, and the run fails with InterruptExpired.
         """
         if run_id not in self._paused:
             raise UnknownRun(f"no run {run_id} is paused here")
         order, result = self._paused[run_id]
-        question = _chosen(result, interrupt)
+        question = _chosen(order, result, interrupt)
+        given = _as_json(answer, SignalError, "the answer")
+        late = expiry(question, self._services.clock)
         kind = "human" if question.event is None else "event"
-        request = _request_of(question)
-        order.journal.append(EffectRecord(question.path, kind, digest(request), "done", answer))
+        outcome = ("done", given) if late is None else ("failed", error_to_record(late))
+        order.journal.append(EffectRecord(question.path, kind, digest(_request_of(question)), *outcome))
         del self._paused[run_id]
         return await self._execute(self._plan(order.program), order)
 
@@ -197,7 +212,7 @@ class Runtime:
             raise RunError(f"the handler of {interrupt.kind} failed: {type(error).__name__}: {error}") from error
         if isinstance(answer, Pause):
             raise Paused((interrupt,))
-        return answer
+        return _as_json(answer, RunError, f"what the handler of {interrupt.kind} gave")
 
     def _send(self, event: SystemEvent) -> None:
         try:
@@ -214,7 +229,7 @@ class Runtime:
         return f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}-{chance:06x}"
 
 
-def _chosen(result: RunResult, interrupt: str | None) -> Interrupt:
+def _chosen(order: Order, result: RunResult, interrupt: str | None) -> Interrupt:
     """The open question that an answer is for."""
     listed = "; ".join(f"{question.id} ({question.message})" for question in result.interrupts)
     if interrupt is None:
@@ -224,6 +239,9 @@ def _chosen(result: RunResult, interrupt: str | None) -> Interrupt:
     for question in result.interrupts:
         if question.id == interrupt:
             return question
+    answered = (record.path for record in order.journal if record.kind in ("human", "event"))
+    if interrupt in (interrupt_id(order.run_id, path) for path in answered):
+        raise AlreadyAnswered(f"the question {interrupt} has its answer already; open are: {listed}")
     raise UnknownInterrupt(f"no open question has the id {interrupt}; open are: {listed}")
 
 
@@ -237,3 +255,17 @@ def _request_of(question: Interrupt) -> JsonObject:
         "choices": list(question.choices),
         "event": question.event,
     }
+
+
+def _as_json(value: object, error: type[HaloError], what: str) -> Json:
+    """What the host hands in as a JSON value. Raises `error` where it has no JSON form."""
+    from halo_runtime.convert import ConversionError, to_json  # takes time, which a run without input shall not pay
+
+    changed: list[str] = []
+    try:
+        given = to_json(value, changed.append)
+    except ConversionError as problem:
+        raise error(f"{what} is no JSON value: {problem}") from None
+    if changed:
+        raise error(f"{what} is no JSON value: {changed[0].partition(';')[0]}")
+    return given

@@ -144,9 +144,10 @@ class Run:
                         return await self.asker(interrupt)
             except TimeoutError:
                 if not timer.expired():
+            if late := expiry(interrupt, self.clock):
+                raise late
                     raise
-                expires = interrupt.expires_at
-                raise InterruptExpired(f"{interrupt.message!r} was not answered by {expires}") from None
+                raise _expired(interrupt) from None
 
         kind = "human" if question["event"] is None else "event"
         given = await self.effects.perform(path, kind, question, answer, origins=origins, guards=frame.guards)
@@ -183,3 +184,14 @@ class Run:
 def interrupt_id(run_id: str, path: str) -> str:
     """An id made of run and structural path: distinct, and the same after every resume."""
     return "ask-" + sha256(f"{run_id} {path}".encode()).hexdigest()[:12]
+
+
+def expiry(interrupt: Interrupt, clock: Clock) -> InterruptExpired | None:
+    """The error of a question whose time for an answer is over, else None."""
+    if interrupt.expires_at is None or clock.now() < datetime.fromisoformat(interrupt.expires_at):
+        return None
+    return _expired(interrupt)
+
+
+def _expired(interrupt: Interrupt) -> InterruptExpired:
+    return InterruptExpired(f"{interrupt.message!r} was not answered by {interrupt.expires_at}")
