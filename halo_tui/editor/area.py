@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, String
 from rich.segment import Segment
@@ -17,7 +17,7 @@ from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets.text_area import DocumentNavigator, Location, TextAreaTheme
+from textual.widgets.text_area import DocumentNavigator, Location, Selection, TextAreaTheme
 
 from halo_lang.highlight import (
     BINDING,
@@ -115,6 +115,7 @@ class Editor(TextArea, inherit_bindings=False):
         self._gutter: Mapping[int, GutterMark] = {}
         self._token_styles: dict[TokenType, Style] = {}
         self._splices: list[tuple[int, int, int]] = []
+        self._moved_over: set[int] | None = None
         super().__init__(
             text, id="editor", soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True
         )
@@ -174,6 +175,22 @@ class Editor(TextArea, inherit_bindings=False):
         self._build_highlight_map()
         self.move_cursor((0, 0))
         self._rewrap_and_refresh_virtual_size()
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """As Textual's; a repaint because the cursor moved is one of the rows it moved between."""
+        rows, self._moved_over = self._moved_over, None
+        if rows is not None and not (regions or layout or recompose):
+            regions = tuple(self._row_region(row) for row in rows)
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
+
+    def _watch_selection(self, previous_selection: Selection, selection: Selection) -> None:
+        # Textual repaints the whole widget right after this, also for one typed character.
+        bracket = self._matching_bracket_location
+        super()._watch_selection(previous_selection, selection)
+        rows = self._touched_rows(previous_selection, selection)
+        if rows is not None:
+            rows |= {place[0] for place in (bracket, self._matching_bracket_location) if place is not None}
+        self._moved_over = rows
 
     def _build_highlight_map(self) -> None:
         # Called after every edit; the stock method would lex the whole document here, and draw all rows anew.
@@ -247,6 +264,21 @@ class Editor(TextArea, inherit_bindings=False):
         if removed != inserted or not self._colours.settled(top + inserted):
             return None
         return range(top, top + inserted)
+
+    def _touched_rows(self, before: Selection, after: Selection) -> set[int] | None:
+        """The rows that look different after a move or an edit, None when that may be any."""
+        edited = self._changed_rows() if self._splices else range(0)
+        if edited is None:
+            return None
+        rows = {before.end[0], after.end[0], *edited}
+        for selection in (before, after):
+            if not selection.is_empty:
+                first, last = sorted((selection.start[0], selection.end[0]))
+                rows.update(range(first, last + 1))
+        return rows
+
+    def _row_region(self, row: int) -> Region:
+        return Region(0, row - self.scroll_offset.y, self.size.width, 1)
 
     def _colour_more(self) -> None:
         """Lex what is out of sight in small slices, so that a jump to the end finds its colours there."""

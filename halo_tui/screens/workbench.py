@@ -65,6 +65,7 @@ class Workbench(Screen[None]):
         self._pane_chosen = False
         self._show_pending = False
         self._concluded = True
+        self._mattered: dict[str, bool] = {}
 
     def compose(self) -> ComposeResult:
         yield Tabs(("editor", *RUN_PANES), id="tabs-narrow")
@@ -124,7 +125,7 @@ class Workbench(Screen[None]):
                 self.editor.show_underlines(underlines(self.findings.problems))
                 self._show_marks()
                 self._show_status()
-                self.refresh_bindings()
+                self._show_keys()
             return self.findings
 
     def go_to(self, problem: Problem) -> None:
@@ -203,14 +204,23 @@ class Workbench(Screen[None]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The footer shows the keys that matter now."""
+        return self._what_matters().get(action, True)
+
+    def _what_matters(self) -> dict[str, bool]:
         active = self.session.view.active
-        matters = {
+        return {
             "run": not active,
             "stop": active,
             "answer": bool(self.session.questions),
             "next_problem": self.findings is None or bool(self.findings.problems),
         }
-        return matters.get(action, True)
+
+    def _show_keys(self) -> None:
+        """Make the footer anew, which is costly, only when other keys matter."""
+        matters = self._what_matters()
+        if matters != self._mattered:
+            self._mattered = matters
+            self.refresh_bindings()
 
     def run_began(self) -> None:
         """A run starts: show its stages, unless it is continued in another pane."""
@@ -235,7 +245,7 @@ class Workbench(Screen[None]):
         self.query_one(Data).show_tree(self._tree)
         self._show_marks()
         self._show_status()
-        self.refresh_bindings()
+        self._show_keys()
         self.running.offer_question()
         if not run.active and not self._concluded:
             self._conclude()

@@ -25,7 +25,7 @@ class Terminal:
     def __init__(self, folder: Path) -> None:
         self._server = f"halo-{uuid4().hex}"
         self._tmux(
-            "-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "30", "-c", str(folder), "env PS1='$ ' sh"
+            "-f", "/dev/null", "new-session", "-d", "-x", "110", "-y", "30", "-c", str(folder), "env -u COLUMNS PS1='$ ' sh"
         )
 
     def type(self, *keys: str) -> None:
@@ -43,6 +43,14 @@ class Terminal:
         deadline = monotonic() + DEADLINE
         while text not in self.screen():
             assert monotonic() < deadline, f"{text!r} never came; the screen shows:\n{self.screen()}"
+
+    def until_equal(self, expected: str) -> None:
+        deadline = monotonic() + DEADLINE
+        while self.screen() != expected:
+            assert monotonic() < deadline, f"expected\n{expected}\nbut the screen shows\n{self.screen()}"
+
+    def resize(self, width: int) -> None:
+        self._tmux("resize-window", "-x", str(width), "-y", "30")
 
     def child(self) -> int:
         """The process that the shell runs."""
@@ -78,6 +86,24 @@ def test_a_program_is_opened_run_and_left(terminal: Terminal) -> None:
     terminal.until("Good morning")
     terminal.type("C-q")
     terminal.until("left with 0")
+
+
+def test_what_stands_on_the_terminal_after_keys_is_what_a_full_repaint_gives(terminal: Terminal) -> None:
+    start(terminal)
+    terminal.type(
+        "x", "Down", "End", "y", "Enter", "(", "a", ")", "BSpace", "Up", "S-Down", "S-Down", "Home", "z", "C-z"
+    )
+    terminal.type("F1")
+    terminal.until("Everywhere")
+    terminal.type("Escape")
+    terminal.until("F8 Problem")
+    terminal.type("w", "BSpace", "Down", "Up", "(", "Left", "Right", '"', '"', '"', "k")
+    terminal.until('"""k')
+    terminal.until("2 errors")
+    shown = terminal.screen()
+    terminal.resize(120)
+    terminal.resize(110)
+    terminal.until_equal(shown)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
