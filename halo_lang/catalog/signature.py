@@ -83,7 +83,7 @@ class Parameter:
         text = TYPE_WORDS[self.type]
         if self.type == "list" and self.items != "any":
             text = f"a list of {ITEM_WORDS.get(self.items, 'values')}"
-        return text + self._limits()
+        return text + self._limits() + (" such as 500ms, 30s or 5m" if self.type == "duration" else "")
 
     def _limits(self) -> str:
         if self.positive:
@@ -311,7 +311,7 @@ TYPE_WORDS: dict[Type, str] = {
     "number": "a number",
     "integer": "a whole number",
     "boolean": "true or false",
-    "duration": "a duration such as 500ms, 30s or 5m",
+    "duration": "a duration",
     "list": "a list",
     "object": "an object",
     "name": "a name",

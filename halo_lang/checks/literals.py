@@ -32,7 +32,7 @@ def flaw(parameter: Parameter, value: ArgumentValue, fixed: bool) -> Flaw | None
     if not fixed and isinstance(value, nodes.String) and "{{" in value.value and parameter.type not in _NEVER_TEXT:
         return None
     if not _TESTS[parameter.type](value):
-        return Flaw(f"takes {parameter.expected()}, not {_written(value)}", value.span)
+        return Flaw(f"takes {parameter.expected()}, not {_written(value)}", value.span, _mended(parameter, value))
     if isinstance(value, nodes.ListValue):
         return _item_flaw(parameter, value, fixed)
     if parameter.out_of_range(_constant(value)) is not None:
@@ -59,6 +59,15 @@ def _path_flaw(parameter: Parameter, path: nodes.Path, fixed: bool) -> Flaw | No
     if not fixed:
         return None
     return Flaw(f"takes {expected}, not a name", path.span, f'write a text as "{written}"')
+
+
+def _mended(parameter: Parameter, value: ArgumentValue) -> str | None:
+    """How a value of the wrong type was probably meant."""
+    if parameter.type == "duration" and isinstance(value, nodes.Number) and value.value > 0:
+        return f"write `{value.value}s` for seconds"
+    if parameter.type == "list" and parameter.items == "string" and isinstance(value, nodes.String):
+        return 'put it in brackets: ["…"]'
+    return None
 
 
 def _as_list(parameter: Parameter, written: str) -> str | None:

@@ -46,15 +46,13 @@ def call_forms(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def tool_names(args: Iterable[Argument]) -> Iterator[Name]:
-    """The names that `tool:` and `tools:` give; `auto` and `none` are none."""
+    """The names that `tool: A` and `tools: [A, B]` give; other shapes of these arguments are HL303's business."""
     for argument in args:
-        if argument.name is None or argument.name.text not in ("tool", "tools"):
-            continue
-        value = argument.value
-        if isinstance(value, nodes.Path) and not (argument.name.text == "tools" and value.root in ("auto", "none")):
-            yield value.parts[0]
-        elif isinstance(value, nodes.ListValue):
-            yield from (item.parts[0] for item in value.items if isinstance(item, nodes.Path))
+        setting = argument.name.text if argument.name is not None else ""
+        if setting == "tool" and isinstance(argument.value, nodes.Path):
+            yield argument.value.parts[0]
+        elif setting == "tools" and isinstance(argument.value, nodes.ListValue):
+            yield from (item.parts[0] for item in argument.value.items if isinstance(item, nodes.Path))
 
 
 def is_agent_call(call: Call, scope: Scope) -> bool:

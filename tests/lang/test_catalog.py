@@ -219,7 +219,7 @@ def test_right_values_have_no_problem(parameter: Parameter, value: object) -> No
         (Parameter("p", "integer", minimum=1, maximum=20), 21, "takes a whole number from 1 to 20"),
         (Parameter("p", "number"), "5", "takes a number, not a text"),
         (Parameter("p", "duration"), "soon", "takes a duration such as 500ms, 30s or 5m, not a text"),
-        (Parameter("p", "duration", positive=True), "0s", "takes a duration such as 500ms, 30s or 5m over 0"),
+        (Parameter("p", "duration", positive=True), "0s", "takes a duration over 0 such as 500ms, 30s or 5m"),
         (Parameter("p", "list", items="string"), ["a", 1], "takes a list of texts"),
         (Parameter("p", "string", choices=("a", "b")), "c", 'takes one of "a", "b"'),
         (Parameter("p", "string", required=True), None, "takes a text, not null"),

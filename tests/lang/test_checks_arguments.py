@@ -136,7 +136,7 @@ def test_a_tool_before_the_prompt_needs_its_arguments() -> None:
         (body('|> System.Sleep("{{x}}")'), []),
         (body("|> Bot.go(temp: 3)"), ["HL303 3"]),
         (body("|> Bot.go(max_steps: 0)"), ["HL303 0"]),
-        (body("|> Bot.go(tools: Bot)"), ["HL204 Bot", "HL303 Bot"]),
+        (body("|> Bot.go(tools: Bot)"), ["HL303 Bot"]),
         (body("|> Bot.go() |* each(y in x, concurrency: 1.5) => Bot.go(y)"), ["HL303 1.5"]),
         (body('|* each(y in x, onError: "keap") => Bot.go(y)'), ['HL303 "keap"']),
         (body('|> Bot.go() |<> loop(Bot, "true", max: 0)'), ["HL303 0"]),
@@ -165,6 +165,21 @@ def test_the_ends_of_ranges_are_inside(text: str) -> None:
 def test_a_message_says_what_is_expected_and_what_was_found() -> None:
     wrong = only("agent A [openai/gpt-4o-mini, temp: 2.5]")
     assert wrong.message == "agent A: `temp` takes a number from 0 to 2, not 2.5"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (body("|> System.Sleep(2)"), "write `2s` for seconds"),
+        (body('|> System.Pick(x, fields: "title")'), 'put it in brackets: ["…"]'),
+        (body("|> Bot.go(tools: Bot)"), "write `[Bot]`"),
+        ("store A : VectorStore(namespace: docs)", 'write a text as "docs"'),
+        ("policy P : Redact(Emial)", "did you mean `Email`?"),
+        (body('|* each(y in x, onError: "keap") => Bot.go(y)'), 'did you mean "keep"?'),
+    ],
+)
+def test_a_hint_says_how_a_wrong_value_was_probably_meant(text: str, hint: str) -> None:
+    assert only(text).hint == hint
 
 
 # --- HL304
