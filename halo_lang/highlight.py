@@ -114,6 +114,7 @@ _STATES: dict[str, tuple[_Rule, ...]] = {
         (r"[=!<>]=|[=-]>|&&|\|\||[<>!&]", Operator),
         (rf"@{_GAP}shadow\b", DIRECTIVE, "target"),
         (rf"@{_GAP}{_NAME}", DIRECTIVE),
+        (r"@", DIRECTIVE, "directive"),
         (r".", Error),
     ),
     "comment": (
@@ -143,6 +144,12 @@ _STATES: dict[str, tuple[_Rule, ...]] = {
         *_SPACE,
         (rf"{_NAME}(?={_GAP}\()", FUNCTION, _POP),
         (r"\w++", SEGMENT, _POP),
+        _LEAVE,
+    ),
+    "directive": (
+        *_SPACE,
+        (r"shadow\b", DIRECTIVE, _POP, "target"),
+        (_NAME, DIRECTIVE, _POP),
         _LEAVE,
     ),
     "declared": _one(_NAME, DECLARED),
