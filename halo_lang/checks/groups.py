@@ -122,14 +122,17 @@ def _call(call: Call, scope: Scope) -> Iterator[Group]:
 
 
 def _prior_call(call: Call, scope: Scope) -> Iterator[Group]:
-    """The tool call that `tool:` makes before the prompt: of the named arguments, those that its method knows."""
+    """The tool call that `tool:` makes before the prompt: it takes the named arguments that are no settings."""
     tool = prior_tool(call)
     signature = _method_signature(tool.text, call.method, scope) if tool is not None and call.method else None
     if tool is None or signature is None or call.method is None:
         return
-    known = signature.by_name.keys() - catalog.CALL_SETTINGS.by_name.keys()
-    args = tuple(argument for argument in call.args if argument.name is not None and argument.name.text in known)
-    yield Group(f"{tool.text}.{call.method.text}", args, signature, call.close)
+    named: dict[str, Argument] = {}
+    for argument in call.args:
+        if argument.name is not None and argument.name.text not in catalog.CALL_SETTINGS.by_name:
+            # A name that comes twice is told with the agent's own arguments.
+            named.setdefault(argument.name.text, argument)
+    yield Group(f"{tool.text}.{call.method.text}", tuple(named.values()), signature, call.close)
 
 
 def _method_signature(tool: str, method: Name, scope: Scope) -> Signature | None:

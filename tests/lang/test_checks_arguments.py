@@ -100,7 +100,9 @@ def test_an_agent_call_takes_any_arguments() -> None:
 def test_a_tool_before_the_prompt_needs_its_arguments() -> None:
     repo = "tool Repo : GitHub\nagent Bot [openai/gpt-4o-mini]\n  equips Repo\npipeline Main(n: Number) -> Result:\n"
     assert marked(f"{repo}  n |> Bot.get_issue(tool: Repo)") == ["HL302 )"]
-    assert marked(f'{repo}  n |> Bot.get_issue("Be brief.", tool: Repo, number: n, tone: "dry")') == []
+    assert marked(f'{repo}  n |> Bot.get_issue("Be brief.", tool: Repo, number: n, temp: 0)') == []
+    assert marked(f'{repo}  n |> Bot.get_issue(tool: Repo, number: n, tone: "dry")') == ['HL302 tone: "dry"']
+    assert marked(f"{repo}  n |> Bot.get_issue(tool: Repo, number: n, number: n)") == ["HL205 number"]
 
 
 # --- HL303
