@@ -136,7 +136,7 @@ class Runtime:
         """
         plan = self._plan(program)
         name = choose_pipeline(program, pipeline)
-        given = _as_json(inputs, InputError, "the input") if inputs else {}
+        given: JsonObject = _as_json(inputs, InputError, "the input") if inputs else {}
         order = Order(
             program=program,
             pipeline=name,
