@@ -152,8 +152,8 @@ def _parted(text: str, between: str, token: str) -> str:
         return text
     word = text[-1:].isalnum() or text[-1:] in ("_", '"')
     runs_on = word and not between and (token[0].isalnum() or token[0] in '_"')
-    # The characters of a model reference include the slash of a comment.
-    if runs_on or (between.startswith("/") and (word or text[-1:] in ("(", "["))):
+    # A comment behind a model reference needs white space in front of it (spec 12.1).
+    if runs_on or (between.startswith("/") and word):
         between = " " + between
     return text + between
 
