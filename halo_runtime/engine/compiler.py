@@ -19,7 +19,7 @@ from halo_runtime.engine.calls.system import METHODS, SystemCall
 from halo_runtime.engine.calls.tool import ToolCall
 from halo_runtime.engine.choices import choices_after
 from halo_runtime.engine.directives import read_directives
-from halo_runtime.engine.expressions import Expression, all_paths
+from halo_runtime.engine.expressions import Expression, Filled, all_paths
 from halo_runtime.engine.plan import PipelinePlan, Plan, StageInfo, StagePlan, canonical_settings
 from halo_runtime.engine.stages.ask import Ask, Listen
 from halo_runtime.engine.stages.branch import Branch, CompiledArm
@@ -173,7 +173,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         json_asked=schema is not None
         or asks_for_json(_static_texts(named, positional, agent.system_text if system else ""))
         or _requires_json(plan, agent.policies),
-        had_placeholders=any(expression.paths for expression in instructions),
+        had_placeholders=any(isinstance(expression, Filled) for expression in instructions),
         schema=schema,
         paths=all_paths([*values, *system]),
     )

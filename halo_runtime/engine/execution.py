@@ -113,6 +113,7 @@ class Execution:
             run.emitter.emit(RunFinished(order.run_id, order.pipeline, result.status, result.output, error))
             return result
         finally:
+            run.shadows.cancel()
             await run.tools.close()
             if run.emitter.active:
                 await asyncio.to_thread(run.emitter.close)
@@ -129,6 +130,7 @@ class Execution:
         interrupts: tuple[Interrupt, ...] = ()
         try:
             await self._walk()
+            await self._run.shadows.close()
         except HaloError as failure:
             status, error = "failed", failure
         except Halted as halt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from halo_runtime.engine.controller import (
     PROCEED,
     Command,
+    Controller,
     Jump,
     Proceed,
     Replace,
@@ -18,7 +19,7 @@ from halo_runtime.engine.events import StageFinished, StageStarted
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.limits import TimeLimit
 from halo_runtime.engine.plan import StagePlan
-from halo_runtime.errors import HaloError
+from halo_runtime.errors import HaloError, RunError
 from halo_runtime.json_types import Json
 
 
@@ -97,12 +98,11 @@ async def _controlled_step(frame: Frame, stage: StagePlan) -> int:
     index = stage.info.index
     place = f"{frame.path}/{index}#{frame.visits[index]}"
     command = await _command(frame, stage, f"{place}/before")
-    if isinstance(command, Jump):
-        return command.index
     if isinstance(command, Replace | Skip):
         frame.flow(command.value, NO_ORIGINS)
-    if isinstance(command, Skip):
-        return index + 1
+    if isinstance(command, Jump | Skip):
+        frame.visit(index)  # when the stage comes again it is asked about anew, under another path
+        return command.index if isinstance(command, Jump) else index + 1
     try:
         following = await _step(frame, stage)
     except HaloError as error:
@@ -128,13 +128,13 @@ async def _command(frame: Frame, stage: StagePlan, path: str, error: HaloError |
         run.run_id, path.rpartition("/")[0], frame.plan.name, stage.info.index, stage.info.label,
         stage.info.place.line, frame.current, frame.data,
     )  # fmt: skip
-    with frame.standing_still():
-        if error is not None:
-            command = await run.controller.on_error(point, error)
-        elif path.endswith("/before"):
-            command = await run.controller.before_stage(point)
-        else:
-            command = await run.controller.after_stage(point)
+    try:
+        with frame.standing_still():
+            command = await _asked(run.controller, path, point, error)
+    except Exception as failure:  # the host's own code; its failure is the run's, at this stage
+        raise _misled(stage, f"the debugger failed: {type(failure).__name__}: {failure}") from failure
+    if isinstance(command, Jump) and not 0 <= command.index <= len(frame.plan.stages):
+        raise _misled(stage, f"the debugger jumped to stage {command.index}, which {frame.plan.name} does not have")
     if not isinstance(command, Proceed):
 
         async def change() -> Json:
@@ -142,6 +142,18 @@ async def _command(frame: Frame, stage: StagePlan, path: str, error: HaloError |
 
         await run.effects.perform(path, "control", None, change)
     return command
+
+
+async def _asked(controller: Controller, path: str, point: StagePoint, error: HaloError | None) -> Command:
+    if error is not None:
+        return await controller.on_error(point, error)
+    return await (controller.before_stage(point) if path.endswith("/before") else controller.after_stage(point))
+
+
+def _misled(stage: StagePlan, message: str) -> RunError:
+    error = RunError(message)
+    error.place = stage.info.place
+    return error
 
 
 async def _nothing() -> Json:

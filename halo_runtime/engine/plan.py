@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Protocol, TypeVar
@@ -51,7 +51,7 @@ class StagePlan(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AgentPlan:
-    """An agent's declaration as values. `tools` are the equipped tools and stores, `shadows` the agents beside it."""
+    """An agent's declaration as values. `tools` are the equipped tools and stores."""
 
     name: str
     model: str
@@ -113,6 +113,14 @@ class Plan:
             self._agents[name] = self._compile_agent(self.declaration(name, nodes.Agent))
         return self._agents[name]
 
+    def shadows_of(self, agent: str, model: str) -> tuple[AgentPlan, ...]:
+        """The agents that run beside every call to an agent or a model."""
+        return tuple(self.agent(name) for target, name in self._shadows if target in (agent, model))
+
+    @cached_property
+    def _shadows(self) -> tuple[tuple[str, str], ...]:
+        return tuple(shadows(self.program))
+
     def provider_method(self, tool: str, method: str) -> Method | None:
         """The catalogue's entry of a tool's method; None for a provider that has no catalogue entry."""
         spec = catalog.provider(self.declaration(tool, nodes.Provider).provider.text)
@@ -141,6 +149,23 @@ class Plan:
     def value(self, node: nodes.ArgumentValue) -> Expression:
         """The expression of a value in this program."""
         return compile_value(node, self.declared)
+
+
+def shadows(program: Program) -> Iterator[tuple[str, str]]:
+    """Each `@shadow(target)` of a program: its target, an agent or a model, and the agent it stands on."""
+    for agent in program.declarations:
+        if isinstance(agent, nodes.Agent):
+            for directive in agent.directives:
+                if directive.name.text == "shadow" and directive.args:
+                    value = directive.args[0].value
+                    if isinstance(value, nodes.ModelRef | nodes.Path | nodes.String):
+                        yield _target(value), agent.name.text
+
+
+def _target(value: nodes.ModelRef | nodes.Path | nodes.String) -> str:
+    if isinstance(value, nodes.Path):
+        return value.root
+    return value.text if isinstance(value, nodes.ModelRef) else value.value
 
 
 def canonical_settings(arguments: tuple[nodes.Argument, ...]) -> dict[str, nodes.ArgumentValue]:

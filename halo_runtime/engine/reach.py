@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from halo_lang import Program, nodes
+from halo_runtime.engine.plan import shadows
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,19 @@ def reach(program: Program, pipeline: str) -> Reach:
             elif isinstance(target, nodes.Agent):
                 agents.add(target.name.text)
                 tools.update(_tools_used(program, target, call))
-    found = [program.find(name) for name in agents]
+    found = [program.find(name) for name in agents | _shadows_of(program, agents)]
     policies = {name.text for a in found if isinstance(a, nodes.Agent) for name in a.names("requires")}
     return Reach(frozenset(agents), frozenset(tools), frozenset(policies))
+
+
+def _shadows_of(program: Program, agents: set[str]) -> set[str]:
+    """The shadows of agents: their policies hold too. A key that only a shadow lacks is its own failure, not the run's."""
+    targets = set(agents)
+    for name in agents:
+        agent = program.find(name)
+        if isinstance(agent, nodes.Agent):
+            targets.add(agent.model.text)
+    return {name for target, name in shadows(program) if target in targets}
 
 
 def _calls(pipeline: nodes.Pipeline) -> Iterator[nodes.Call]:

@@ -17,9 +17,10 @@ from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, Syste
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.plan import AgentPlan, Plan
+from halo_runtime.engine.shadows import Shadows
 from halo_runtime.engine.strand import Strand
 from halo_runtime.engine.toolbox import ToolBox
-from halo_runtime.errors import InterruptExpired
+from halo_runtime.errors import HaloError, InterruptExpired, ModelError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
 from halo_runtime.redaction import Redactor
@@ -49,10 +50,11 @@ class Run:
     policies: Mapping[str, tuple[BoundRule, ...]]
     asker: Asker
     send: Callable[[SystemEvent], None]
+    shadows: Shadows = field(default_factory=Shadows)
     controller: Controller | None = None
+    controlled: bool = False
     model: str | None = None
     scripted: bool = False
-    controlled: bool = False
     _warned: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
 
     # --- values -------------------------------------------------------------------------------------------------
@@ -81,9 +83,14 @@ class Run:
 
     # --- models and policies ------------------------------------------------------------------------------------
 
-    async def complete(self, request: ModelRequest, on_delta: OnDelta) -> ModelReply:
-        """Send a request to the service that answers for its model."""
-        return await self.provider_of(request.model).complete(request, on_delta)
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None) -> ModelReply:
+        """Send a request to the service that answers for its model. Raises ModelError."""
+        try:
+            return await self.provider_of(request.model).complete(request, on_delta)
+        except (HaloError, TimeoutError):
+            raise
+        except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
+            raise ModelError(f"the provider of {request.model} failed: {type(error).__name__}: {error}") from error
 
     def rules(self, agent: AgentPlan) -> tuple[BoundRule, ...]:
         """All rules that hold for an agent, in the order of its `requires`."""
@@ -137,6 +144,8 @@ class Run:
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
 
         async def answer() -> Json:
+            if late := expiry(interrupt, self.clock):
+                raise late
             timer = asyncio.timeout(self._seconds_until(interrupt.expires_at))
             try:
                 with frame.standing_still():
@@ -144,8 +153,6 @@ class Run:
                         return await self.asker(interrupt)
             except TimeoutError:
                 if not timer.expired():
-            if late := expiry(interrupt, self.clock):
-                raise late
                     raise
                 raise _expired(interrupt) from None
 

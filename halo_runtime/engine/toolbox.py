@@ -40,15 +40,24 @@ class ToolBox:
                     problems.append(f"{declaration.kind} {name}: {error.message}")
         return problems
 
-    async def call(self, name: str, method: str, arguments: JsonObject) -> Json:
-        """Do a method of a tool. Raises ToolError."""
+    async def call(self, name: str, method: str, arguments: JsonObject) -> JsonObject:
+        """Do a method of a tool: `{"value": its result as JSON, "warnings": what was changed for that}`.
+
+        Raises ToolError.
+        """
+        from halo_runtime.convert import ConversionError, to_json  # only runs that call tools need the converters
+
+        warnings: list[str] = []
         try:
             if name not in self._open:
                 factory, config = self._configs[name]
                 self._open[name] = factory(config)
-            return await self._open[name].call(method, arguments)
-        except (HaloError, asyncio.CancelledError):
+            result = await self._open[name].call(method, arguments)
+            return {"value": to_json(result, warnings.append), "warnings": warnings}
+        except HaloError:
             raise
+        except ConversionError as error:
+            raise ToolError(f"{name}.{method} gave what is no JSON value: {error}") from error
         except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
             raise ToolError(f"{name}.{method} failed inside its provider: {type(error).__name__}: {error}") from error
 

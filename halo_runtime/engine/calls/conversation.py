@@ -120,6 +120,8 @@ class Conversation:
             tools=tuple(function.spec for function in self.call.functions),
             json_schema=self.call.schema,
         )
+        if not self.entry.sent_before:
+            self.frame.run.shadows.start(self.frame, self.path, request, self.model)
         self.entry.sent(self.messages)
         retry = self.call.agent.directives.retry or self.frame.directives.retry
         reply, _ = await with_retries(
@@ -225,7 +227,7 @@ class Conversation:
             if verdict.reasons:
                 raise ToolError("; ".join(verdict.reasons))
             bound = bind_arguments(call.name, function.method, (), arguments)
-            result = await call_tool(self.frame, place, function.tool, function.method.name, bound, origins=origins)
+            result, _ = await call_tool(self.frame, place, function.tool, function.method.name, bound, origins=origins)
         except ToolError as error:
             entry["error"] = self.frame.run.redactor.text(error.message)
             return f"Error: {error.message}"
@@ -254,6 +256,11 @@ class _Entry:
             "durationMs": 0.0,
         }
         frame.strand.calls.append(self._line)
+
+    @property
+    def sent_before(self) -> bool:
+        """Whether a request of this call has gone out."""
+        return bool(self._line["messages"])
 
     def sent(self, messages: tuple[Message, ...]) -> None:
         self._line["messages"] = [message.to_json() for message in messages]

@@ -34,8 +34,7 @@ class ToolCall:
         expressions = [*self.positional, *self.named.values()]
         origins = NO_ORIGINS.union(*(frame.origins_of_all(expression.paths) for expression in expressions))
         arguments = bind_arguments(self.label, self.method, positional, named)
-        place = f"{path}/tool"
-        result = await call_tool(frame, place, self.tool, self.name, arguments, origins=origins)
+        result, place = await call_tool(frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins)
         return Outcome(result, frozenset((place,)))
 
 
@@ -56,30 +55,33 @@ def bind_arguments(
 
 async def call_tool(
     frame: Frame, path: str, tool: str, method: str, arguments: JsonObject, *, origins: Origins
-) -> Json:
-    """Call a tool with retries, recorded under `path`. Raises ToolError."""
-    run = frame.run
-    request: JsonObject = {"tool": tool, "method": method, "args": arguments}
+) -> tuple[Json, str]:
+    """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError."""
 
-    async def once(attempt: int) -> Json:
+    async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
-        if run.emitter.active:
-            run.emitter.emit(ToolRequested(run.run_id, place, tool, method, run.redactor.json(arguments)))
-        error: ToolError | None = None
-        result: Json = None
-        try:
-            result = await run.effects.perform(
-                place, "tool", request, lambda: run.tools.call(tool, method, arguments),
-                origins=origins, guards=frame.guards,
-            )  # fmt: skip
-        except ToolError as failure:
-            error = failure
-            raise
-        finally:
-            if run.emitter.active:
-                shown = None if error is None else run.redactor.json(error_to_json(error))
-                run.emitter.emit(ToolResponded(run.run_id, place, tool, method, run.redactor.json(result), shown))
-        return result
+        return await _try(frame, place, tool, method, arguments, origins), place
 
-    result, _ = await with_retries(frame, path, frame.directives.retry, once)
+    (result, place), _ = await with_retries(frame, path, frame.directives.retry, once)
+    for warning in result["warnings"]:
+        frame.run.warn(frame, f"{tool}.{method}: {warning}")
+    return result["value"], place
+
+
+async def _try(frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins) -> JsonObject:
+    """One try, with its events and its record."""
+    run, redact = frame.run, frame.run.redactor.json
+    request: JsonObject = {"tool": tool, "method": method, "args": arguments}
+    if run.emitter.active:
+        run.emitter.emit(ToolRequested(run.run_id, place, tool, method, redact(arguments)))
+    try:
+        result = await run.effects.perform(
+            place, "tool", request, lambda: run.tools.call(tool, method, arguments),
+            origins=origins, guards=frame.guards,
+        )  # fmt: skip
+    except ToolError as error:
+        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, redact(error_to_json(error))))
+        raise
+    if run.emitter.active:
+        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None))
     return result

@@ -1,0 +1,95 @@
+"""`@shadow(Name)`: an agent that runs beside another's calls; its output is recorded and never used (spec 2.5).
+
+A shadow can neither slow the call beside it nor fail the run: it has a task of its own, no tools, and whatever goes
+wrong with it stands in `meta.shadow`. Its cost is its own figure there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.guards import examine, refuse
+from halo_runtime.errors import HaloError, TimeoutExceeded
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.models.base import Message, ModelReply, ModelRequest
+from halo_runtime.models.pricing import cost
+from halo_runtime.policies.base import PolicyCall
+from halo_runtime.values import text_of
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.plan import AgentPlan
+
+UNFINISHED = "not finished when the run ended"
+GRACE_SECONDS = 30.0
+"""How long a shadow without a `@timeout` of its own may still run when the run has ended."""
+
+
+class Shadows:
+    """The shadows of one run, in progress."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[asyncio.Task[None], float] = {}
+
+    def start(self, frame: Frame, path: str, request: ModelRequest, target: str) -> None:
+        """Let every shadow of the agent or model that `request` goes to answer it too."""
+        for agent in frame.run.plan.shadows_of(request.agent, target):
+            line: JsonObject = {"agent": agent.name, "for": f"{request.agent}.{request.method}"}
+            line |= {"output": None, "error": UNFINISHED, "cost": None}
+            frame.strand.shadow.append(line)
+            task = asyncio.create_task(_run(frame, f"{path}/shadow/{agent.name}", agent, request, line))
+            self._tasks[task] = agent.directives.timeout or GRACE_SECONDS
+
+    async def close(self) -> None:
+        """Wait for those that still run, each for its own time, and cancel what is left."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=max(self._tasks.values()))
+            self.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def cancel(self) -> None:
+        """Cancel those that still run."""
+        for task in self._tasks:
+            task.cancel()
+
+
+async def _run(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, line: JsonObject) -> None:
+    redact = frame.run.redactor
+    try:
+        reply = await _ask(frame, path, agent, request)
+    except HaloError as error:
+        line["error"] = redact.text(error.message)
+        return
+    price = cost(agent.model, reply.usage) if reply.cost is None else reply.cost
+    line |= {"output": redact.text(reply.text), "error": None, "cost": None if price is None else float(price)}
+
+
+async def _ask(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest) -> ModelReply:
+    """The shadow's reply to the same user message, with its own system prompt where it has one, under its own rules."""
+    run = frame.run
+    messages = request.messages
+    if agent.system is not None:
+        own = Message("system", text_of(agent.system.evaluate(frame)))
+        messages = (own, *(message for message in messages if message.role != "system"))
+    guarded = PolicyCall(agent.name, request.method, agent.model)
+    rules = run.rules(agent)
+    for message in messages:
+        verdict = examine(frame, path, rules, "input", message.content, guarded)
+        if verdict.reasons:
+            raise refuse(verdict.reasons, guarded)
+    shadowed = replace(request, model=run.model or agent.model, agent=agent.name, messages=messages, tools=())
+
+    async def complete() -> Json:
+        timer = asyncio.timeout(agent.directives.timeout)
+        try:
+            async with timer:
+                return (await run.complete(shadowed, None)).to_json()
+        except TimeoutError:
+            raise TimeoutExceeded(f"{agent.name} took longer than {agent.directives.timeout:g} s") from None
+
+    record = run.effects.journal.find(path)
+    if record is not None and record.outcome == "cancelled":
+        raise TimeoutExceeded(UNFINISHED)
+    return ModelReply.from_json(await run.effects.perform(path, "model", shadowed.to_json(), complete))
