@@ -45,7 +45,7 @@ def reach(program: Program, pipeline: str) -> Reach:
 
 
 def _shadows_of(program: Program, agents: set[str]) -> set[str]:
-    """The shadows of agents: their policies hold too. A key that only a shadow lacks is its own failure, not the run's."""
+    """The shadows of agents: their policies hold too. What only a shadow lacks, a key say, does not stop the run."""
     targets = set(agents)
     for name in agents:
         agent = program.find(name)
