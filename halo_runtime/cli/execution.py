@@ -19,7 +19,7 @@ from halo_runtime.cli.performing import Job, StoppedError, perform
 from halo_runtime.cli.progress import choose_progress
 from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
-from halo_runtime.errors import HaloError, InputError, ProgramError
+from halo_runtime.errors import HaloError, InputError, Place, ProgramError
 from halo_runtime.models.scripted import ScriptedModel
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _execute(options: RunOptions, program: Program) -> int:
         job = _job(options, program, pipeline)
         result = asyncio.run(perform(job, progress, Answering(ahead, terminal)))
     except InputError as error:
+        at = program.position(pipeline, pipeline.name.span)
+        error.place = error.place or Place(pipeline.name.text, program.source.path, at.line, at.column)
         error.hint = error.hint or usage_line(program, pipeline)
         raise
     except StoppedError:

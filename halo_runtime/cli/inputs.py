@@ -6,6 +6,7 @@ missing or unknown is refused there, for every caller alike.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -71,7 +72,7 @@ def usage_line(program: Program, pipeline: Pipeline) -> str:
     """The command that runs `pipeline`, each parameter with its label."""
     values = [f"-i {parameter.name.text}=<{parameter.type.name.text}>" for parameter in pipeline.params]
     name = [pipeline.name.text] if len(program.pipelines) > 1 else []
-    return " ".join(["halo run", program.source.path, *name, *values])
+    return " ".join(["halo run", shlex.quote(program.source.path), *name, *values])
 
 
 def _split(pair: str) -> tuple[str, str]:

@@ -54,8 +54,8 @@ class Tally:
             self._add_call(event)
 
     def figures(self) -> list[str]:
-        """`2 calls`, `120 tokens`, `$0.0012`: those that are not nothing."""
-        found = [_counted(self.calls, "call"), _counted(self.tokens, "token")]
+        """`40 items`, `2 calls`, `120 tokens`, `$0.0012`: those that are not nothing."""
+        found = [_counted(self.items, "item"), _counted(self.calls, "call"), _counted(self.tokens, "token")]
         if self.cost is None:
             found.append("cost unknown")
         elif self.cost:

@@ -111,11 +111,12 @@ class LiveLine(Progress):
         self._done, self._frames = _signs(stream)
 
     def show(self, event: RunEvent) -> None:
-        """Write what stays above the moving line, and draw that anew."""
+        """Write what stays above the moving line; that itself moves with time only, however many events there are."""
         line = self._line(event)
+        if line is None:
+            return
         with self._lock:
-            if line is not None:
-                emit(self._stream, f"{_ERASE}{line}\n")
+            emit(self._stream, f"{_ERASE}{line}\n")
             self._draw()
 
     def tick(self) -> None:
@@ -164,7 +165,7 @@ class LiveLine(Progress):
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         figures = [*self.tally.figures(), elapsed(self._clock() - self._began)]
         text = f"{self._frames[self._frame % len(self._frames)]} {visible(running[-1])}{more}: {', '.join(figures)}"
-        emit(self._stream, _ERASE + self._dim(_fitted(text, shutil.get_terminal_size().columns - 1)))
+        emit(self._stream, _ERASE + self._dim(_fitted(text, _columns(self._stream) - 1)))
 
     def _dim(self, text: str) -> str:
         return paint("dim", text, self._stream)
@@ -189,6 +190,15 @@ def _signs(stream: TextIO) -> tuple[str, str]:
     except (UnicodeEncodeError, LookupError):
         return "*", "-\\|/"
     return done, frames
+
+
+def _columns(stream: TextIO) -> int:
+    """Width of the terminal that the stream is; stdout, which others ask, may be a pipe."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        columns = 0
+    return columns or shutil.get_terminal_size().columns
 
 
 def _fitted(text: str, width: int) -> str:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from halo_runtime.cli.run import RunOptions
 
 
+NO_JOURNAL = "this version keeps no journal on disk"
+
+
 def report_errors(error: ProgramError, *, as_json: bool) -> int:
     """A program with errors: as `halo check` says it."""
     reports = [Report(error.source, error.diagnostics)]
@@ -63,6 +66,8 @@ def _blocks(result: RunResult, source: Source, progress: Progress, unused: list[
         blocks.append(error_block(result.error, source))
     if result.status == "paused":
         blocks.append(_open_questions(result))
+    if result.status == "interrupted":
+        blocks.append(f"note: {NO_JOURNAL}: the run cannot be continued, --json shows what it had done")
     blocks += [f"note: nothing asked for the answer {name}" for name in unused if not quiet]
     if not quiet:
         blocks.append(progress.summary(result.status))
@@ -71,5 +76,5 @@ def _blocks(result: RunResult, source: Source, progress: Progress, unused: list[
 
 def _open_questions(result: RunResult) -> str:
     lines = ["paused at:", *(open_question(interrupt) for interrupt in result.interrupts)]
-    lines.append("  this version keeps no journal on disk: run again with the answers, or on a terminal to be asked")
+    lines.append(f"  {NO_JOURNAL}: run again with the answers, or on a terminal to be asked")
     return "\n".join(lines)

@@ -132,6 +132,7 @@ def test_a_signal_cancels_the_request_and_says_what_was_done(number: signal.Sign
     session.see("Bot.answer")
     session.process.send_signal(number)
     session.see("Ctrl-C again ends at once")
+    session.see("the run cannot be continued")
     session.see("interrupted: ")
     assert session.end() == (130, "")
     session.close()

@@ -96,7 +96,7 @@ def test_figures_add_up() -> None:
     tally = Tally()
     for event in (started(), responded(), responded(), finished(), finished(kind="item")):
         tally.add(event)
-    assert tally.figures() == ["2 calls", "240 tokens", "$0.0024"]
+    assert tally.figures() == ["1 item", "2 calls", "240 tokens", "$0.0024"]
     assert (tally.stages, tally.items, tally.running) == (1, 1, {})
 
 
@@ -133,8 +133,10 @@ def test_the_live_line_shows_what_runs_now_and_leaves_what_is_done(monkeypatch: 
     screen = Screen()
     live = LiveLine(screen, map(float, count()).__next__)
     live(started())
-    assert last_line(screen).startswith("⠋ |> Bot.reply: ")
+    live.tick()
+    assert last_line(screen).startswith("⠙ |> Bot.reply: ")
     live(started("Main/0/item1", "item", "Bot.other"))
+    live.tick()
     assert "Bot.other and 1 more: " in last_line(screen)
     live(finished("Main/0/item1", "item"))
     live(finished())
@@ -145,7 +147,9 @@ def test_the_live_line_shows_what_runs_now_and_leaves_what_is_done(monkeypatch: 
 def test_the_live_line_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     screen = Screen()
-    LiveLine(screen)(started(stage="日本語" * 50))
+    live = LiveLine(screen)
+    live(started(stage="日本語" * 50))
+    live.tick()
     assert last_line(screen).endswith("…")
     assert len(last_line(screen)) <= 12
 
@@ -162,11 +166,21 @@ def test_the_live_line_keeps_out_of_the_way_of_a_question() -> None:
     assert "Bot.reply" in last_line(screen)
 
 
+def test_many_items_are_not_drawn_one_by_one() -> None:
+    screen = Screen()
+    live = LiveLine(screen)
+    for number in range(10_000):
+        live(started(f"Main/0/item{number}", "item"))
+        live(finished(f"Main/0/item{number}", "item"))
+    assert screen.getvalue() == ""
+
+
 def test_signs_fit_a_narrow_encoding() -> None:
     screen = Screen()
     screen.encoding = "ascii"  # pyright: ignore[reportAttributeAccessIssue]
     live = LiveLine(screen)
     live(started())
+    live.tick()
     live(finished())
     assert screen.getvalue().isascii()
 

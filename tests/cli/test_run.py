@@ -115,7 +115,7 @@ def test_arguments_come_from_stdin_too(monkeypatch: pytest.MonkeyPatch, capsys: 
         (["empty.halo"], "empty.halo: there is no pipeline to run"),
         (["p.halo"], "p.halo has 2 pipelines: Talk, Echo"),
         (["p.halo", "Ecko"], "did you mean Echo?"),
-        (["p.halo", "Talk", "-i", "text=x"], "missing argument n"),
+        (["p.halo", "Talk", "-i", "text=x"], "p.halo:3:10: error InputError: missing argument n"),
         (["p.halo", "Echo", "-i", "value=1", "-i", "valeu=1"], "unknown argument valeu"),
         (["p.halo", "Talk", "-i", "n=x"], "p.halo:3:29: error InputError: n takes a Number"),
         (["p.halo", "Echo", "-i", "value=@gone.txt"], "gone.txt: no such file"),
