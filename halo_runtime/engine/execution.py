@@ -194,6 +194,8 @@ def _missing_models(registry: ModelRegistry, models: set[str]) -> list[str]:
             registry.require([model])
         except ConfigError as error:
             problems.append(error.message)
+        except Exception as error:  # a provider may be a stranger's code
+            problems.append(f"the provider of {model} cannot be opened: {type(error).__name__}: {error}")
     return problems
 
 

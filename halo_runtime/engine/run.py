@@ -86,11 +86,17 @@ class Run:
     async def complete(self, request: ModelRequest, on_delta: OnDelta | None) -> ModelReply:
         """Send a request to the service that answers for its model. Raises ModelError."""
         try:
-            return await self.provider_of(request.model).complete(request, on_delta)
-        except (HaloError, TimeoutError):
+            reply = await self.provider_of(request.model).complete(request, on_delta)
+        except HaloError:
             raise
         except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
-            raise ModelError(f"the provider of {request.model} failed: {type(error).__name__}: {error}") from error
+            raise ModelError(
+                f"the provider of {request.model} failed: {type(error).__name__}: {error}",
+                retryable=isinstance(error, ConnectionError | TimeoutError),
+            ) from error
+        if not (isinstance(reply, ModelReply) and isinstance(reply.text, str)):
+            raise ModelError(f"the provider of {request.model} gave no reply with a text: {reply!r:.80}")
+        return reply
 
     def rules(self, agent: AgentPlan) -> tuple[BoundRule, ...]:
         """All rules that hold for an agent, in the order of its `requires`."""

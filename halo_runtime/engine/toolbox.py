@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from halo_lang import Program, catalog, nodes
@@ -64,7 +64,9 @@ class ToolBox:
     async def close(self) -> None:
         """Close what was opened; one that fails to close does not keep the others open."""
         opened, self._open = self._open, {}
-        await asyncio.gather(*(tool.close() for tool in opened.values()), return_exceptions=True)
+        for tool in opened.values():
+            with suppress(Exception):  # a provider may be a stranger's code; the run has its result already
+                await tool.close()
 
     def _configure(self, node: nodes.Provider) -> tuple[ToolFactory, ToolConfig]:
         provider = node.provider.text
