@@ -213,12 +213,19 @@ class Editor(TextArea, inherit_bindings=False):
         sign = Segment(f"{mark.glyph} ", (number.style or Style()) + style)
         return Strip([Segment(number.text[:-2], number.style), sign, *rest], strip.cell_length)
 
-    async def _on_paste(self, event: events.Paste) -> None:
-        # Terminals send pasted line ends as carriage returns.
-        text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        await super()._on_paste(events.Paste(text))
+    async def _on_key(self, event: events.Key) -> None:
+        # Textual lets a bound key travel up to the application before its action runs, while characters are typed at
+        # once: of keys that come together (a macro, a slow line) Backspace or End would be overtaken by what follows.
+        bound = self._bindings.key_to_bindings.get(event.key)
+        if bound:
+            event.stop()
+            event.prevent_default()
+            await self.run_action(bound[0].action)
+
+    def _on_paste(self, event: events.Paste) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - both run
+        # Terminals send pasted line ends as carriage returns; the stock handler, which runs next, would keep them.
+        event.text = event.text.replace("\r\n", "\n").replace("\r", "\n")
         event.stop()
-        event.prevent_default()
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 from textual._wait import wait_for_idle
-from textual.events import Paste
+from textual.events import Key, Paste
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -87,3 +87,11 @@ async def test_a_paste_keeps_its_lines_and_is_one_step_to_undo(editor: Editor) -
     assert editor.text == "one\n  two\nthree\n"
     editor.undo()
     assert editor.text == ""
+
+
+async def test_keys_that_come_together_take_effect_in_their_order(editor: Editor) -> None:
+    editor.load_text("abc")
+    for key in ("end", "backspace", "x", "home", "y", "right", "z"):
+        editor.app.post_message(Key(key, key if len(key) == 1 else None))
+    await wait_for_idle(0)
+    assert editor.text == "yazbx"
