@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 from halo_lang import catalog, nodes, parse_condition
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.source import Span
-from halo_runtime.conditions import CompiledCondition, compile_condition, describe
+from halo_runtime.conditions import CompiledCondition, compile_condition
 from halo_runtime.engine.calls.agent import AgentCall, FirstTool, OfferedFunction
 from halo_runtime.engine.calls.base import Call, Storage
 from halo_runtime.engine.calls.pipeline import PipelineCall
@@ -20,6 +20,7 @@ from halo_runtime.engine.calls.tool import ToolCall
 from halo_runtime.engine.choices import choices_after
 from halo_runtime.engine.directives import read_directives
 from halo_runtime.engine.expressions import Expression, Filled, all_paths
+from halo_runtime.engine.labels import call_label, condition_label
 from halo_runtime.engine.plan import PipelinePlan, Plan, StageInfo, StagePlan, canonical_settings
 from halo_runtime.engine.stages.ask import Ask, Listen
 from halo_runtime.engine.stages.branch import Branch, CompiledArm
@@ -107,16 +108,12 @@ def split_arguments(
     return positional, {argument.name.text: argument.value for argument in arguments if argument.name is not None}
 
 
-def _label(node: nodes.Call) -> str:
-    return node.callee.text if node.method is None else f"{node.callee.text}.{node.method.text}"
-
-
 def _system_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool) -> Call:
     assert node.method is not None, "checked by HL301"
     method = catalog.system_method(node.method.text)
     assert method is not None, "checked by HL301"
     bound = method.signature.bind(*split_arguments(node.args))
-    return SystemCall(_label(node), compiler.expressions(bound.arguments), METHODS[method.name])
+    return SystemCall(call_label(node), compiler.expressions(bound.arguments), METHODS[method.name])
 
 
 def _pipeline_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool) -> Call:
@@ -133,7 +130,7 @@ def _tool_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool)
     tool, name = node.callee.text, node.method.text
     method = compiler.plan.provider_method(tool, name)
     return ToolCall(
-        label=_label(node),
+        label=call_label(node),
         tool=tool,
         name=name if method is None or method.name == "*" else method.name,
         method=method,
@@ -161,7 +158,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
     system = [agent.system] if agent.system is not None and "system" not in own else []
     schema = compiler.output.json_schema if makes_output and compiler.output is not None else None
     return AgentCall(
-        label=_label(node),
+        label=call_label(node),
         agent=agent,
         method=node.method.text,
         instructions=tuple(instructions),
@@ -231,20 +228,20 @@ def _pipe(compiler: PipelineCompiler, stage: nodes.PipeStage) -> None:
 
 def _add_pipe(compiler: PipelineCompiler, call: nodes.Call, binding: nodes.Name | None, span: Span, last: bool) -> None:
     compiler.calls_agent(call)
-    info = compiler.info("pipe", f"|> {_label(call)}", span)
+    info = compiler.info("pipe", f"|> {call_label(call)}", span)
     compiled = compiler.call(call, makes_output=last)
     compiler.stages.append(Pipe(info, compiled, compiler.storage(call, binding)))
 
 
 def _gate(compiler: PipelineCompiler, stage: nodes.GateStage) -> None:
-    info = compiler.info("gate", f"|? ({describe(stage.condition)})", stage.operator)
+    info = compiler.info("gate", f"|? ({condition_label(stage.condition)})", stage.operator)
     compiler.stages.append(Gate(info, compiler.condition(stage.condition)))
     if stage.call is not None:
         _add_pipe(compiler, stage.call, stage.binding, stage.call.span, compiler.is_last(stage))
 
 
 def _branch(compiler: PipelineCompiler, stage: nodes.BranchStage) -> None:
-    info = compiler.info("branch", f"|? {{ {', '.join(_label(arm.call) for arm in stage.arms)} }}", stage.operator)
+    info = compiler.info("branch", f"|? {{ {', '.join(call_label(arm.call) for arm in stage.arms)} }}", stage.operator)
     compiler.calls_agent(*(arm.call for arm in stage.arms))
     arms = tuple(
         CompiledArm(
@@ -258,7 +255,9 @@ def _branch(compiler: PipelineCompiler, stage: nodes.BranchStage) -> None:
 
 
 def _fan_out(compiler: PipelineCompiler, stage: nodes.FanOutStage) -> None:
-    info = compiler.info("fanout", f"|* {{ {', '.join(_label(item.call) for item in stage.items)} }}", stage.operator)
+    info = compiler.info(
+        "fanout", f"|* {{ {', '.join(call_label(item.call) for item in stage.items)} }}", stage.operator
+    )
     compiler.calls_agent(*(item.call for item in stage.items))
     items = tuple(
         CompiledItem(key, compiler.call(item.call), compiler.storage(item.call, item.binding))
@@ -274,13 +273,13 @@ def _keys(items: tuple[nodes.FanOutItem, ...]) -> list[str]:
         for item in items
     ]
     return [
-        _label(item.call) if item.binding is None and short.count(name) > 1 else name
+        call_label(item.call) if item.binding is None and short.count(name) > 1 else name
         for name, item in zip(short, items, strict=True)
     ]
 
 
 def _each(compiler: PipelineCompiler, stage: nodes.EachStage) -> None:
-    info = compiler.info("each", f"|* each({stage.item.text}) => {_label(stage.call)}", stage.operator)
+    info = compiler.info("each", f"|* each({stage.item.text}) => {call_label(stage.call)}", stage.operator)
     compiler.calls_agent(stage.call)
     settings = catalog.EACH.bind(*split_arguments(stage.args)).arguments
     on_error = settings.get("onError")
