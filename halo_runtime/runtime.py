@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias, final
 
-from halo_lang import Program, check
+from halo_lang import Analysis, Program, check
 from halo_runtime.arguments import check_arguments, choose_pipeline
 from halo_runtime.engine.clock import Clock, SystemClock
 from halo_runtime.engine.controller import Controller
@@ -120,7 +120,7 @@ class Runtime:
 
     async def run(
         self,
-        program: Program,
+        program: Program | Analysis,
         pipeline: str | None = None,
         inputs: JsonObject | None = None,
         *,
@@ -131,14 +131,15 @@ class Runtime:
     ) -> RunResult:
         """Run `pipeline` (may be left out when there is one). `timeout` in seconds limits the whole run.
 
+        A program that has been checked already is best given as its Analysis; one that has not is checked here.
         `journal` is written as the run goes; what it holds already is taken from it and not done again. Raises
         ProgramError, InputError or ConfigError before anything has run; everything later is in the result.
         """
         plan = self._plan(program)
-        name = choose_pipeline(program, pipeline)
+        name = choose_pipeline(plan.program, pipeline)
         given: JsonObject = _as_json(inputs, InputError, "the input") if inputs else {}
         order = Order(
-            program=program,
+            program=plan.program,
             pipeline=name,
             inputs=check_arguments(name, plan.pipeline(name).parameters, given),
             run_id=run_id or self._new_run_id(),
@@ -181,11 +182,12 @@ class Runtime:
 
     # --- one run ------------------------------------------------------------------------------------------------
 
-    def _plan(self, program: Program) -> Plan:
+    def _plan(self, given: Program | Analysis) -> Plan:
         """The program checked and compiled, once."""
+        program = given.program if isinstance(given, Analysis) else given
         plan = self._plans.get(id(program))
         if plan is None:
-            analysis = check(program)
+            analysis = given if isinstance(given, Analysis) else check(given)
             if analysis.errors:
                 raise ProgramError(analysis.errors, program.source)
             while len(self._plans) >= _PLANS_KEPT:

@@ -110,11 +110,12 @@ def _open(edit: click.Command, options: DemoOptions) -> int:
 
 
 def _run_here(options: DemoOptions) -> int:
-    program = load(str(PROGRAM))
+    analysis = load(str(PROGRAM))
+    program = analysis.program
     tell(_introduction(program.source.text, options))
     replies = None if options.replies is None else ScriptedModel(options.replies)
     pipeline = program.pipelines[0].name.text
-    job = Job(program, pipeline, {"question": QUESTION}, os.environ, model=options.model, replies=replies)
+    job = Job(analysis, pipeline, {"question": QUESTION}, os.environ, model=options.model, replies=replies)
     progress = Steps(sys.stdout)
     try:
         result = asyncio.run(perform(job, progress, _answer_for_a_person))

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 import halo_lang
-from halo_lang import Program
+from halo_lang import Analysis
 from halo_lang.catalog.signature import duration_seconds
 from halo_lang.nodes import Pipeline
 from halo_runtime.cli import reporting
@@ -29,34 +29,35 @@ if TYPE_CHECKING:
 def execute(options: RunOptions) -> int:
     """Run and report; the exit code."""
     try:
-        program = load(options.file)
+        analysis = load(options.file)
     except ProgramError as error:
         return reporting.report_errors(error, as_json=options.as_json)
     try:
-        return _execute(options, program)
+        return _execute(options, analysis)
     except HaloError as error:
-        return reporting.report_refusal(error, program.source, as_json=options.as_json)
+        return reporting.report_refusal(error, analysis.program.source, as_json=options.as_json)
 
 
-def load(path: str) -> Program:
-    """The checked program of a file. UsageError where it cannot be read, ProgramError where it has errors."""
+def load(path: str) -> Analysis:
+    """The program of a file, checked and without errors. UsageError where it cannot be read, ProgramError where it has errors."""
     source, undecodable = read_source(path)
     if undecodable is not None:
         raise ProgramError([undecodable], source)
     analysis = halo_lang.check(halo_lang.parse(source))
     if not analysis.ok:
         raise ProgramError(analysis.diagnostics, source)
-    return analysis.program
+    return analysis
 
 
-def _execute(options: RunOptions, program: Program) -> int:
+def _execute(options: RunOptions, analysis: Analysis) -> int:
+    program = analysis.program
     pipeline = choose_pipeline(program, options.pipeline)
     ahead = AnswersAhead(options.answers, program)
     progress = choose_progress(events=options.events, quiet=options.quiet)
     # With events as JSON lines on stderr there is no room for a question.
     terminal = None if options.no_input or options.events else terminal_for(progress)
     try:
-        job = _job(options, program, pipeline)
+        job = _job(options, analysis, pipeline)
         result = asyncio.run(perform(job, progress, Answering(ahead, terminal)))
     except InputError as error:
         at = program.position(pipeline, pipeline.name.span)
@@ -68,12 +69,12 @@ def _execute(options: RunOptions, program: Program) -> int:
     return reporting.report(result, program.source, progress, ahead.unused, options)
 
 
-def _job(options: RunOptions, program: Program, pipeline: Pipeline) -> Job:
+def _job(options: RunOptions, analysis: Analysis, pipeline: Pipeline) -> Job:
     arguments = None if options.input_json is None else read_text_or_stdin(options.input_json)
     return Job(
-        program,
+        analysis,
         pipeline.name.text,
-        collect(program, pipeline, options.inputs, arguments, read_text),
+        collect(analysis.program, pipeline, options.inputs, arguments, read_text),
         environment(options.env_file, os.environ),
         model=options.model,
         replies=None if options.replies is None else ScriptedModel(options.replies),

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from halo_lang import Program
+from halo_lang import Analysis
 from halo_runtime.cli.output import say
 from halo_runtime.cli.progress import TICK_SECONDS, Progress
 from halo_runtime.cli.stopping import stoppable
@@ -22,9 +22,9 @@ CATCH_UP_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be run. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
+    """What is to be run: a checked program's pipeline. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
 
-    program: Program
+    analysis: Analysis
     pipeline: str
     inputs: JsonObject
     env: Mapping[str, str]
@@ -46,7 +46,7 @@ async def perform(job: Job, progress: Progress, answer: InterruptHandler) -> Run
     runtime.on_interrupt(answer)
     runtime.on_listen(answer)
     runtime.subscribe(progress)
-    work = asyncio.ensure_future(runtime.run(job.program, job.pipeline, job.inputs, timeout=job.timeout))
+    work = asyncio.ensure_future(runtime.run(job.analysis, job.pipeline, job.inputs, timeout=job.timeout))
 
     def stop() -> None:
         progress.close()
