@@ -10,7 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from halo_runtime.engine.journal import EffectKind, EffectRecord, Journal, Outcome, error_from_record, error_to_record
+from halo_runtime.engine.journal import (
+    TIMEOUT,
+    EffectKind,
+    EffectRecord,
+    Journal,
+    Outcome,
+    error_from_record,
+    error_to_record,
+)
+from halo_runtime.engine.replay import ReplayOrder
 from halo_runtime.errors import HaloError, ReplayError, TimeoutExceeded
 from halo_runtime.json_types import Json
 from halo_runtime.results import Interrupt
@@ -44,6 +53,15 @@ class Paused(ControlFlow):
         self.interrupts = interrupts
 
 
+class TimeUp(ControlFlow):
+    """A replay has come to where the time limit of the pipeline at `path` had run out, with `error`."""
+
+    def __init__(self, path: str, error: HaloError) -> None:
+        super().__init__()
+        self.path = path
+        self.error = error
+
+
 def ending_of(problem: BaseException) -> str:
     """How something ended that did not complete, in the words of events: failed, halted, paused or cancelled."""
     if isinstance(problem, HaloError):
@@ -58,6 +76,7 @@ class Effects:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
+        self._order = ReplayOrder(journal)
 
     def recorded(self, path: str) -> bool:
         """Whether the effect at `path` has ended before, so that performing it does nothing."""
@@ -103,24 +122,25 @@ class Effects:
                 f"the journal holds another {record.kind} effect at {record.path}: "
                 "it was made by another program or from other input; run without it"
             )
+        await self._order.turn(record.path)
         if record.outcome == "done":
             return record.result
         if record.outcome == "failed":
             raise error_from_record(record.result)
         if limit := self._time_limit_over(record.path):
-            raise error_from_record(limit.result)
+            raise TimeUp(limit.path.removesuffix(TIMEOUT), error_from_record(limit.result))
         # A sibling's failure cancelled this one, and will again.
         await asyncio.get_running_loop().create_future()
         raise AssertionError("a future that nobody completes was completed")
 
     def time_ran_out(self, path: str, error: TimeoutExceeded) -> None:
         """Record that the time limit of the pipeline at `path` ran out, so that a replay stops at the same place."""
-        place = f"{path}/timeout"
+        place = path + TIMEOUT
         if not self.recorded(place):
             self.journal.append(EffectRecord(place, "clock", digest(None), "failed", error_to_record(error)))
 
     def _time_limit_over(self, path: str) -> EffectRecord | None:
         """The record of a time limit that ran out around `path`."""
         steps = path.split("/")
-        places = ("/".join([*steps[:length], "timeout"]) for length in range(len(steps), 0, -1))
+        places = ("/".join(steps[:length]) + TIMEOUT for length in range(len(steps), 0, -1))
         return next((record for place in places if (record := self.journal.find(place))), None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from halo_lang import Program
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
-from halo_runtime.engine.effects import Effects, Halted, Paused
+from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
 from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import Observer, RunFinished, RunStarted, SystemEvent
 from halo_runtime.engine.frame import Frame
@@ -109,11 +109,11 @@ class Execution:
         run.emitter.emit(RunStarted(order.run_id, order.pipeline, order.pipeline, run.redactor.json(order.inputs)))
         try:
             result = await self._settle()
+            self._task = None  # it has its result: too late to stop it
             error = None if result.error is None else error_to_json(result.error)
             run.emitter.emit(RunFinished(order.run_id, order.pipeline, result.status, result.output, error))
             return result
         finally:
-            run.shadows.cancel()
             await run.tools.close()
             if run.emitter.active:
                 await asyncio.to_thread(run.emitter.close)
@@ -129,16 +129,19 @@ class Execution:
         error: HaloError | None = None
         interrupts: tuple[Interrupt, ...] = ()
         try:
-            await self._walk()
-            await self._run.shadows.close()
+            async with self._run.shadows:
+                await self._walk()
         except HaloError as failure:
             status, error = "failed", failure
+        except TimeUp as up:  # the journal's run had a time limit that this one has not
+            status, error = "failed", up.error
         except Halted as halt:
             status = "halted"
             self._frame.flow(halt.value, halt.origins)
         except Paused as pause:
             status, interrupts = "paused", pause.interrupts
         except asyncio.CancelledError:
+            self._order.journal.forget_cancelled()
             if not self._stopping or self._task is None:
                 raise
             self._task.uncancel()
@@ -152,7 +155,7 @@ class Execution:
         if timeout is None:
             await walk(frame)
             return
-        frame.limit = TimeLimit(timeout, "the run")
+        frame.limit = TimeLimit(timeout, "the run", frame.path)
         async with frame.limit.enforced(lambda error: run.effects.time_ran_out(frame.path, error)):
             await walk(frame)
 

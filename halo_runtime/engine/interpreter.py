@@ -32,7 +32,7 @@ async def walk(frame: Frame) -> None:
     if seconds is None:
         await _run(frame)
         return
-    limit = frame.limit = TimeLimit(seconds, f"the pipeline {frame.plan.name}", frame.limit)
+    limit = frame.limit = TimeLimit(seconds, f"the pipeline {frame.plan.name}", frame.path, frame.limit)
     async with limit.enforced(lambda error: frame.run.effects.time_ran_out(frame.path, error)):
         await _run(frame)
 

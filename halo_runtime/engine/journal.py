@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from halo_runtime import errors
 from halo_runtime.json_types import Json, JsonObject
 
 EffectKind: TypeAlias = Literal["model", "tool", "human", "event", "clock", "random", "control"]
 Outcome: TypeAlias = Literal["done", "failed", "cancelled"]
+
+TIMEOUT: Final = "/timeout"
+"""What the path of a time limit's record ends with, behind the path of its pipeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,14 @@ class Journal:
 
     def without_cancelled(self) -> Journal:
         """A journal to go on from: what was cancelled is to be done again."""
-        return Journal(record for record in self if record.outcome != "cancelled")
+        return Journal(self._kept())
+
+    def forget_cancelled(self) -> None:
+        """Forget what was cancelled because the run was stopped: it is to be done again."""
+        self._by_path = {record.path: record for record in self._kept()}
+
+    def _kept(self) -> list[EffectRecord]:
+        return [record for record in self if record.outcome != "cancelled"]
 
 
 def error_to_record(error: errors.HaloError) -> JsonObject:

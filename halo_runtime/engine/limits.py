@@ -6,18 +6,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 
+from halo_runtime.engine.effects import TimeUp
 from halo_runtime.errors import TimeoutExceeded
 
 
 class TimeLimit:
     """`seconds` for everything inside `enforced`, counted from its start; stands still inside `standing_still`.
 
-    `what` names the limit in the error. `parent` is the limit around this one.
+    `what` names the limit in the error, `path` is that of the pipeline it holds for. `parent` is the limit around it.
     """
 
-    def __init__(self, seconds: float, what: str, parent: TimeLimit | None = None) -> None:
+    def __init__(self, seconds: float, what: str, path: str, parent: TimeLimit | None = None) -> None:
         self.seconds = seconds
         self._what = what
+        self._path = path
         self._parent = parent
         self._timer: asyncio.Timeout | None = None
         self._waiting = 0
@@ -25,10 +27,14 @@ class TimeLimit:
 
     @asynccontextmanager
     async def enforced(self, on_expiry: Callable[[TimeoutExceeded], None]) -> AsyncGenerator[None]:
-        """Cancel the body when time is up, tell `on_expiry`, and raise TimeoutExceeded."""
+        """Cancel the body when time is up, tell `on_expiry`, and raise TimeoutExceeded; a replay's time is up too."""
         try:
             async with asyncio.timeout(self.seconds) as self._timer:
                 yield
+        except TimeUp as up:
+            if up.path != self._path:
+                raise
+            raise up.error from None
         except TimeoutError:
             if not self._timer or not self._timer.expired():
                 raise

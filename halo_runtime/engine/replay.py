@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from halo_runtime.engine.journal import Journal
+from halo_runtime.engine.journal import TIMEOUT, Journal
 
 PATIENCE = 100
 """Turns of the event loop without any progress after which a replay no longer waits: more than blocks can be nested."""
@@ -18,40 +18,43 @@ PATIENCE = 100
 class ReplayOrder:
     """Lets recorded effects end in the order of their journal.
 
-    Only an order, never a condition: what the records wait for may not come (the program may ask for it later, or
-    somebody's answer was recorded since), and then they go on without it.
+    Only an order, never a condition: what a record waits for may not come (somebody's answer may have been recorded
+    since, and holds a place in `each` now), and then it ends without it.
     """
 
     def __init__(self, journal: Journal) -> None:
-        records = [record for record in journal if not record.path.endswith("/timeout")]
-        cancelled = [record.outcome == "cancelled" for record in records]
-        self._places = {record.path: place for place, record in enumerate(records)} if any(cancelled) else {}
-        self._ends = _ends_of_runs(cancelled)
-        self._asked: set[int] = set()
-        self._first_unasked = 0
+        self._cancelled = [record.outcome == "cancelled" for record in journal]
+        held = any(self._cancelled)
+        self._places = {record.path: place for place, record in enumerate(journal)} if held else {}
+        # A time limit that ran out is not performed, so nobody will come for its record.
+        self._come = {place for path, place in self._places.items() if path.endswith(TIMEOUT)}
+        self._first_missing = 0
 
     async def turn(self, path: str) -> None:
-        """Wait until what ended before the effect at `path`, and what it cancelled, has been asked for."""
+        """Wait until the effect at `path` may end: those before it have, and those that it cancelled have begun."""
         place = self._places.get(path)
         if place is None:
             return
-        self._ask(place)
+        if self._cancelled[place]:
+            self._note(place)
         idle = 0
-        while self._first_unasked <= self._ends[place] and idle < PATIENCE:
-            before = len(self._asked)
+        while idle < PATIENCE and self._is_early(place):
+            before = len(self._come)
             await asyncio.sleep(0)
-            idle = idle + 1 if len(self._asked) == before else 0
+            idle = idle + 1 if len(self._come) == before else 0
+        self._note(place)
 
-    def _ask(self, place: int) -> None:
-        self._asked.add(place)
-        while self._first_unasked in self._asked:
-            self._first_unasked += 1
+    def _is_early(self, place: int) -> bool:
+        if self._first_missing < place:
+            return True
+        behind = place + 1
+        while behind < len(self._cancelled) and self._cancelled[behind]:
+            if behind not in self._come:
+                return True
+            behind += 1
+        return False
 
-
-def _ends_of_runs(cancelled: list[bool]) -> list[int]:
-    """For each place the last of the cancelled effects that follow right behind it, else the place itself."""
-    ends = list(range(len(cancelled)))
-    for place in reversed(range(len(cancelled) - 1)):
-        if cancelled[place + 1]:
-            ends[place] = ends[place + 1]
-    return ends
+    def _note(self, place: int) -> None:
+        self._come.add(place)
+        while self._first_missing in self._come:
+            self._first_missing += 1

@@ -42,17 +42,18 @@ class Shadows:
             task = asyncio.create_task(_run(frame, f"{path}/shadow/{agent.name}", agent, request, line))
             self._tasks[task] = agent.directives.timeout or GRACE_SECONDS
 
-    async def close(self) -> None:
-        """Wait for those that still run, each for its own time, and cancel what is left."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=max(self._tasks.values()))
-            self.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+    async def __aenter__(self) -> None:
+        """Begin a run."""
 
-    def cancel(self) -> None:
-        """Cancel those that still run."""
-        for task in self._tasks:
-            task.cancel()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Wait for those that still run, each for its own time, and cancel what is left. A cancelled run waits not."""
+        try:
+            if self._tasks and kind is not asyncio.CancelledError:
+                await asyncio.wait(self._tasks, timeout=max(self._tasks.values()))
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
 async def _run(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, line: JsonObject) -> None:
@@ -85,11 +86,12 @@ async def _ask(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest)
         timer = asyncio.timeout(agent.directives.timeout)
         try:
             async with timer:
-                return (await run.complete(shadowed, None)).to_json()
+                return {"reply": (await run.complete(shadowed, None)).to_json()}
         except TimeoutError:
             raise TimeoutExceeded(f"{agent.name} took longer than {agent.directives.timeout:g} s") from None
 
     record = run.effects.journal.find(path)
     if record is not None and record.outcome == "cancelled":
         raise TimeoutExceeded(UNFINISHED)
-    return ModelReply.from_json(await run.effects.perform(path, "model", shadowed.to_json(), complete))
+    document = await run.effects.perform(path, "model", shadowed.to_json(), complete)
+    return ModelReply.from_json(document["reply"])
