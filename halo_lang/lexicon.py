@@ -22,5 +22,8 @@ COMMENT = r"(?://[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/)"
 GAP = rf"(?:\s++|{COMMENT})*+"
 TRIPLE = r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+"""'
 STRING = rf"""(?:{TRIPLE}|"(?!"")[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|'[^'\n]*+')"""
+UNCLOSED = r"""(?:\"{3}[\s\S]*+|["'][^\n]*+|/\*[\s\S]*+)"""
+"""A string or comment without an end. Patterns that step over strings need it: none may look for an end twice."""
+
 MODEL = r"[A-Za-z0-9_.:@/-]*[A-Za-z0-9_.@/-](?!\w)"
 STAGE_OPERATOR = r"(?:\|(?:>|\?|\*|!|<>)|~>)"

@@ -8,26 +8,28 @@ name is kept, so that its users are not blamed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from lark.exceptions import UnexpectedInput
 
 from halo_lang import nodes
-from halo_lang.builder import Head, Refusal, empty
+from halo_lang.builder import Head, Refusal
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.grammar import read
 from halo_lang.lexical import first_mistake, is_stray, marks
-from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING
+from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING, UNCLOSED
 from halo_lang.program import Unit
 from halo_lang.source import Span
 from halo_lang.syntax_errors import explain
 
 _DECLARED = re.compile(
-    rf"{STRING}|{COMMENT}|(?<![\w.@])(?P<keyword>{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}(?P<name>{NAME})"
+    rf"{STRING}|{COMMENT}|{UNCLOSED}|(?<![\w.@])(?P<keyword>{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}(?P<name>{NAME})"
 )
 _MISSPELT = re.compile(rf"(?:{NAME}){GAP}(?P<name>{NAME})")
 _HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})", re.MULTILINE)
 _GAP = re.compile(GAP)
+_MOST_MISTAKES = 50
 
 
 def attempt(text: str, span: Span, rule: str) -> Any:
@@ -85,13 +87,13 @@ def _pipeline(text: str, ghosts: frozenset[str]) -> Unit:
     reader = _Reader(text)
     head = reader.read(parts.head, "head")
     start = None if _GAP.fullmatch(text, *parts.start) else reader.read(parts.start, "value")
-    stages = [stage for stage in (reader.read(span, "stage") for span in parts.stages) if stage is not None]
+    stages = list(reader.stages(parts.stages))
     diagnostics = tuple(reader.mistakes)
     if not isinstance(head, Head):
         return Unit(text, None, diagnostics, ghosts)
     last = stages[-1] if stages else start or head
     pipeline = head.pipeline(start, tuple(stages), Span(head.span.start, last.span.end))
-    return Unit(text, pipeline, diagnostics or (empty(pipeline),))
+    return Unit(text, pipeline, diagnostics)
 
 
 class _Reader:
@@ -112,6 +114,14 @@ class _Reader:
             self.mistakes.append(part)
         self._unclosed = self._unclosed or part.code == "HL105"
         return None
+
+    def stages(self, spans: list[Span]) -> Iterator[nodes.Stage]:
+        """The stages that can be read, until so many were broken that this is no pipeline."""
+        for span in spans:
+            if (stage := self.read(span, "stage")) is not None:
+                yield stage
+            elif len(self.mistakes) >= _MOST_MISTAKES:
+                return
 
 
 def _parts(text: str) -> _Parts:

@@ -17,15 +17,21 @@ from typing import NamedTuple
 
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING, TRIPLE
 
+_SPACE = r"\s*+"
 _KEYWORD = rf"(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)"
-_HEADER = (
-    rf"(?:policy|tool|store)(?!\w){GAP}{NAME}{GAP}:"
-    rf"|schema(?!\w){GAP}{NAME}{GAP}(\{{)"
-    rf"|agent(?!\w){GAP}{NAME}{GAP}(\[){GAP}(?:{MODEL})?"
-    rf"|pipeline(?!\w){GAP}{NAME}{GAP}(\()"
-)
-# A declaration up to its colon or bracket; an agent's and a shadow's with the model, which may hold `//`.
-_DECLARATION = re.compile(_HEADER)
+
+
+def _header(gap: str) -> str:
+    """A declaration up to its colon or bracket; an agent's with the model, which may hold `//`."""
+    return (
+        rf"(?:(?:policy|tool|store)(?!\w){gap}{NAME}{gap}:"
+        rf"|schema(?!\w){gap}{NAME}{gap}(\{{)"
+        rf"|agent(?!\w){gap}{NAME}{gap}(\[){gap}(?:{MODEL})?"
+        rf"|pipeline(?!\w){gap}{NAME}{gap}(\())"
+    )
+
+
+_DECLARATION = re.compile(_header(GAP))
 _DIRECTIVE = re.compile(rf"@(?:{GAP}shadow{GAP}(\(){GAP}(?:{MODEL})?)?")
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
@@ -158,14 +164,15 @@ def _resume(text: str, position: int) -> int:
     return found.start() if found else len(text)
 
 
-# These two patterns are large, and few texts need them.
+# These patterns run over text of unknown state. They take no comment for a gap, as each one without an end would be
+# followed to the end of the text.
 
 
 @cache
 def _leading() -> re.Pattern[str]:
-    return re.compile(rf"^[^\S\n]*+(?=(?:{_HEADER})|@{NAME})", re.MULTILINE)
+    return re.compile(rf"^[^\S\n]*+(?={_header(_SPACE)}|@{NAME})", re.MULTILINE)
 
 
 @cache
 def _unindented() -> re.Pattern[str]:
-    return re.compile(rf"^(?:{_HEADER})", re.MULTILINE)
+    return re.compile(rf"^{_header(_SPACE)}", re.MULTILINE)

@@ -32,8 +32,8 @@ class Lexeme:
     def __str__(self) -> str:
         if len(self.text) == 1 and not self.text.isprintable():
             return f"the invisible character U+{ord(self.text):04X}"
-        shown = visible(self.text[:_LONGEST_SHOWN], keep="")
-        return f"`{shown}…`" if len(self.text) > _LONGEST_SHOWN else f"`{shown}`"
+        shown = self.text.partition("\n")[0][:_LONGEST_SHOWN]
+        return f"`{visible(shown)}{'…' if shown != self.text else ''}`"
 
 
 @dataclass(frozen=True, slots=True)
