@@ -6,6 +6,8 @@ ones. The tests run every example: no entry outlives the grammar, and none is hi
 
 from __future__ import annotations
 
+import re
+
 from halo_lang.lexicon import DECLARATION_KEYWORDS
 from halo_lang.situation import DECLARATIONS, VALUES, Mistake
 
@@ -54,6 +56,25 @@ _ANYWHERE = (
         "use straight quotes: `\"` or `'`",
     ),
     Mistake(
+        _stage('|> Bot.go("say "¦hello" loudly")'),
+        lambda s: s.touches and s.before.text[-1:] in ('"', "'") and re.match(r"\w", s.found.text) is not None,
+        "the string {before} ends here",
+        'write `\\"` for a quotation mark inside a string',
+    ),
+    Mistake(
+        _stage("|> Bot.go() as ¦'result'"),
+        lambda s: s.found.text[:1] in ('"', "'") and s.wants("NAME") and not s.wants("STRING"),
+        "a name must stand here, found {found}",
+        "names have no quotes",
+    ),
+    Mistake(
+        _stage("|> Bot.go(¦.5)"),
+        lambda s: s.found.text == "." and s.wants("NUMBER"),
+        "a number begins with a digit",
+        "write `0` in front of the point",
+        replacement="0.",
+    ),
+    Mistake(
         _stage("|> System.Sleep(5¦min)"),
         lambda s: s.touches and s.before.text[-1:].isdigit() and s.found.text.isalpha(),
         "{found} is no unit of time",
@@ -73,13 +94,13 @@ _ANYWHERE = (
     ),
     Mistake(
         _stage("|> Bot.go(n¦, , 1)").replace("¦, ,", ", ¦,"),
-        lambda s: s.found.text == "," and s.wants("NAME", "STRING", "LPAR"),
+        lambda s: s.found.text == "," and s.wants("NAME", "STRING", "ELSE"),
         "nothing stands in front of this comma",
         "take the comma away, or write what is missing",
     ),
     Mistake(
         _stage("|> Bot.go(temp ¦= 1)"),
-        lambda s: s.found.text == "=" and s.wants("COLON"),
+        lambda s: s.found.text in ("=", "=>") and s.wants("COLON"),
         "names and values are joined with `:`, found {found}",
         "write `:`",
         replacement=":",
@@ -127,6 +148,12 @@ _IN_CONDITIONS = (
         lambda s: s.only("STRING") and s.before.text == ",",
         "the condition of a loop is a string, found {found}",
         'put it in quotes: `loop(Agent, "score < 8")`',
+    ),
+    Mistake(
+        "agent Bot [openai/gpt-4o-mini]\n  system ¦You are kind.",
+        lambda s: s.only("STRING") and s.found.text != ":",
+        "a string must stand here, found {found}",
+        "put the text in quotes",
     ),
     Mistake(
         _stage("|? ¦n > 1"),
@@ -279,6 +306,18 @@ _STAGES = (
         lambda s: s.rule == "stage" and s.found.text == "" and s.before.text in ("|>", "|?", "|*", "|!", "~>", "|<>"),
         "nothing stands behind {before}",
         "write what this stage does, or take {before} away",
+    ),
+    Mistake(
+        _stage("|? { ¦n > 1 => Bot.go() }"),
+        lambda s: s.wants("ELSE") and s.begins and s.meant is None,
+        "an arm of a branch begins with a condition in brackets, found {found}",
+        "write `(condition) => call`, or `else => call` for the last arm",
+    ),
+    Mistake(
+        _stage('|> Bot.go ¦"hello"'),
+        lambda s: s.wants("LPAR") and s.before.text.isidentifier() and s.begins and s.found.text != "as",
+        "the arguments of {before} stand in brackets, found {found}",
+        "write them as `(first, name: second)`",
     ),
     Mistake(
         _stage("|> Bot.go ¦as result"),

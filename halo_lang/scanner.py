@@ -33,6 +33,10 @@ def _header(gap: str) -> str:
 
 _DECLARATION = re.compile(_header(GAP))
 _DIRECTIVE = re.compile(rf"@(?:{GAP}shadow{GAP}(\(){GAP}(?:{MODEL})?)?")
+_ARGUMENTS = rf"(?:[^()\"'/]++|{STRING}|{COMMENT}|/)*+\)"
+_DIRECTIVES = re.compile(
+    rf"(?:@{GAP}(?:shadow{GAP}\({GAP}(?:{MODEL})?{_ARGUMENTS}|{NAME}{GAP}(?:\({_ARGUMENTS})?){GAP})++"
+)
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
@@ -99,6 +103,9 @@ def cut(text: str, start: int = 0) -> Iterator[Piece]:
                 depth, unsettled, position = 0, True, _resume(text, position)
             case _:
                 if opening := _opening(text, match, depth):
+                    directives = directives and (
+                        opening.directive or _DIRECTIVES.fullmatch(text, start, opening.start) is not None
+                    )
                     if opening.start > start and not directives:
                         yield Piece(start, opening.start, too_deep, unsettled)
                         start, too_deep, unsettled = opening.start, False, False

@@ -30,6 +30,8 @@ class Lexeme:
     span: Span
 
     def __str__(self) -> str:
+        if not self.text:
+            return "the end"
         if len(self.text) == 1 and not self.text.isprintable():
             return f"the invisible character U+{ord(self.text):04X}"
         shown = self.text.partition("\n")[0][:_LONGEST_SHOWN]

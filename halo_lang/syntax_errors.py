@@ -32,6 +32,8 @@ _CALLED = {
     "MODEL": "a model such as `openai/gpt-4o-mini`",
     "COMPARATOR": "a comparison such as `==`",
 }
+# What may follow where a part of a program is complete.
+_NEXT = {"declaration": "the next declaration", "value": "a stage", "stage": "the next stage"}
 _PARTS = {
     "declaration": "the declaration",
     "head": "the pipeline's head",
@@ -43,13 +45,16 @@ _PARTS = {
 
 def explain(problem: UnexpectedInput, text: str, span: Span, rule: str) -> Diagnostic:
     """The diagnostic for what stopped the parser while it read `span` of `text` by a rule of the grammar."""
-    expected = frozenset(cast(set[str], problem.interactive_parser.accepts()))
+    # Nothing fits where a whole value stands in front of a token that other places allow behind one.
+    expected = frozenset(cast(set[str], problem.interactive_parser.accepts()) or {"$END"})
     situation = Situation.at(_place(problem, span), text, span, rule, expected)
     for mistake in MISTAKES:
         if mistake.applies(situation):
             return mistake.diagnostic(situation)
     found = str(situation.found) if situation.found.text else f"the end of {_PARTS[rule]}"
-    return error("HL102", f"expected {_one_of(expected)}, found {found}", situation.found.span)
+    words = [*_words(expected - {"$END"}), *([_NEXT.get(rule, "the end")] if "$END" in expected else [])]
+    wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+    return error("HL102", f"expected {wanted}, found {found}", situation.found.span)
 
 
 def _place(problem: UnexpectedInput, span: Span) -> int:
@@ -58,13 +63,8 @@ def _place(problem: UnexpectedInput, span: Span) -> int:
     return span.end if at_end or problem.pos_in_stream is None else problem.pos_in_stream
 
 
-def _one_of(terminals: frozenset[str]) -> str:
-    """The terminals in words: ``a value, `,` or `)` ``."""
-    words = list(_words(terminals - {"$END"})) or ["the end"]
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
-
-
 def _words(terminals: frozenset[str]) -> Iterator[str]:
+    """What people call the terminals."""
     for group, words in _GROUPS:
         if group <= terminals:
             terminals -= group

@@ -302,6 +302,11 @@ def test_any_words_give_a_program(text: str) -> None:
     check_any(parse(text.removeprefix("\ufeff")))
 
 
+@given(st.integers(0, len(TOUR)), st.integers(0, 12), st.lists(WORDS, max_size=3).map(" ".join))
+def test_any_typing_mistake_gives_a_program(at: int, cut: int, typed: str) -> None:
+    check_any(parse(TOUR[:at] + typed + TOUR[at + cut :]))
+
+
 @given(st.text(max_size=200))
 def test_any_text_gives_a_program(text: str) -> None:
     check_any(parse(text.removeprefix("\ufeff")))
