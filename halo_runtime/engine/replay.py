@@ -1,8 +1,7 @@
-"""The order of a replay: what was cancelled must come as far as it had come when it was cancelled.
+"""The order of a replay: effects that ran side by side end as they ended, so that what they cause comes out the same.
 
-Effects that ran side by side ended in some order, and what failed or ran out of time cancelled the others in the
-middle. A replay has all results at hand at once, so without an order the one that fails would fail before the others
-have begun. Journals without cancelled effects need no order, and pay nothing for it.
+A replay has all results at hand at once. Without an order the arm that fails would fail before the others have come
+as far as they had, and the item whose gate closes would keep others from starting that had started.
 """
 
 from __future__ import annotations
@@ -24,8 +23,7 @@ class ReplayOrder:
 
     def __init__(self, journal: Journal) -> None:
         self._cancelled = [record.outcome == "cancelled" for record in journal]
-        held = any(self._cancelled)
-        self._places = {record.path: place for place, record in enumerate(journal)} if held else {}
+        self._places = {record.path: place for place, record in enumerate(journal)}
         # A time limit that ran out is not performed, so nobody will come for its record.
         self._come = {place for path, place in self._places.items() if path.endswith(TIMEOUT)}
         self._first_missing = 0
