@@ -18,14 +18,15 @@ from halo_runtime.json_types import Json
 @click.option("--replies", metavar="F", help="Answer for every agent from this replies file.")
 @click.option("--model", metavar="ID", help="Use this model instead of every agent's own.")
 @click.option("-i", "pairs", multiple=True, metavar="NAME=VALUE", help="Fill in an argument; may be repeated.")
-def edit(file: str | None, replies: str | None, model: str | None, pairs: tuple[str, ...]) -> int:
+@click.option("--run", is_flag=True, help="Run at once; asks only for arguments that -i does not give.")
+def edit(file: str | None, replies: str | None, model: str | None, pairs: tuple[str, ...], run: bool) -> int:
     """Write, run and look into a program in the terminal.
 
     Without FILE: choose one of the current folder. F5 runs with --replies or --model, else with FILE.replies.json or
     replies.json beside the program, else on the embedded model, else on the agents' own models.
     """
     inputs = dict(_pair(pair) for pair in pairs)
-    return run_workbench(Path(file) if file else Path(), replies=replies, model=model, inputs=inputs)
+    return run_workbench(Path(file) if file else Path(), replies=replies, model=model, inputs=inputs, run=run)
 
 
 def run_workbench(
@@ -34,11 +35,12 @@ def run_workbench(
     replies: str | Path | None = None,
     model: str | None = None,
     inputs: Mapping[str, Json] | None = None,
+    run: bool = False,
 ) -> int:
     """Open a program (or choose one of a folder) and return the exit code when the person leaves.
 
-    `inputs` fill the form in; texts stand as they would be typed. Raises UsageError where there is no terminal or the
-    file cannot be opened.
+    `inputs` fill the form in; texts stand as they would be typed. `run` starts a run at once, without the form where
+    the inputs are complete. Raises UsageError where there is no terminal or the file cannot be opened.
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError("the workbench needs a terminal", hint="halo run FILE works without one")
@@ -49,7 +51,7 @@ def run_workbench(
 
     place = Path(path)
     texts = {name: as_typed(value) for name, value in (inputs or {}).items()}
-    options = Options(Path(replies) if replies is not None else None, model, texts)
+    options = Options(Path(replies) if replies is not None else None, model, texts, run)
     try:
         document = place if str(place) == "." else Document.open(place)
     except DocumentError as error:

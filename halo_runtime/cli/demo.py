@@ -14,8 +14,8 @@ def demo(**given: Json) -> int:
     """See Halo at work: no key, no network, no file of your own.
 
     A program that drafts an answer and asks a person before it is sent. On a terminal it opens in the workbench, as a
-    copy that is yours to change; without one it runs here, tells each step and answers its question itself. It runs
-    on the embedded model where the extra `local` is installed, else on prepared replies.
+    copy that is yours to change, and runs to its question; without one it runs here, tells each step and answers the
+    question itself. It runs on the embedded model where the extra `local` is installed, else on prepared replies.
     """
     # Imported here: `halo --help` reads this module for its help line, and needs no engine for that.
     from halo_runtime.cli.demonstration import DemoOptions, show

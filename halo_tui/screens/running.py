@@ -10,7 +10,7 @@ from textual.worker import Worker
 from halo_lang import Program
 from halo_lang.nodes import Pipeline
 from halo_runtime.json_types import JsonObject
-from halo_tui.models.inputs import Remembered, beside, fields_of
+from halo_tui.models.inputs import Remembered, beside, complete_inputs
 from halo_tui.models.launch import choose_launch
 from halo_tui.models.options import Options
 from halo_tui.models.problems import Findings
@@ -34,8 +34,8 @@ class Running:
         self._run: Worker[None] | None = None
         self._set_aside: set[str] = set()
 
-    async def start(self) -> None:
-        """Ask for what is missing, then run."""
+    async def start(self, *, given: bool = False) -> None:
+        """Ask for what is missing, then run; `given`: take what was given with the command without asking again."""
         workbench = self._workbench
         if workbench.session.view.active:
             workbench.tell("A run is going on; Shift+F5 stops it")
@@ -44,7 +44,7 @@ class Running:
         if self._refused(findings):
             return
         pipeline = await self._pipeline(findings.program)
-        inputs = await self._inputs(findings.program, pipeline) if pipeline else None
+        inputs = await self._inputs(findings.program, pipeline, given=given) if pipeline else None
         if pipeline is not None and inputs is not None:
             self._begin(findings.program, pipeline, inputs)
 
@@ -96,11 +96,13 @@ class Running:
         self._last_pipeline = chosen or self._last_pipeline
         return found[chosen] if chosen is not None else None
 
-    async def _inputs(self, program: Program, pipeline: Pipeline) -> JsonObject | None:
-        if not fields_of(pipeline):
-            return {}
+    async def _inputs(self, program: Program, pipeline: Pipeline, *, given: bool) -> JsonObject | None:
         name = pipeline.name.text
-        form = Arguments(program, pipeline, self._remembered.texts(name))
+        known = self._remembered.texts(name)
+        complete = complete_inputs(program, pipeline, known) if given or not pipeline.params else None
+        if complete is not None:
+            return complete
+        form = Arguments(program, pipeline, known)
         answer = await self._workbench.host.push_screen_wait(form)
         if answer is None:
             return None

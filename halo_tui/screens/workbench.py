@@ -59,6 +59,7 @@ class Workbench(Screen[None]):
         self.findings: Findings | None = None
         self.session = Session(self._run_changed)
         self.running = Running(self, options)
+        self._run_at_once = options.run
         self._tree = DataTree()
         self._checker = Checker()
         self._checking = asyncio.Lock()
@@ -87,6 +88,8 @@ class Workbench(Screen[None]):
         self._show_pane("editor", "stages")
         self._show_run()
         self._check_soon()
+        if self._run_at_once:
+            self._start(given=True)
 
     async def on_unmount(self) -> None:
         await self.session.close()
@@ -190,7 +193,10 @@ class Workbench(Screen[None]):
     # --- the run ---------------------------------------------------------------------------------------------
 
     def action_run(self) -> None:
-        self.run_worker(self.running.start(), group="start", exclusive=True, exit_on_error=False)
+        self._start()
+
+    def _start(self, *, given: bool = False) -> None:
+        self.run_worker(self.running.start(given=given), group="start", exclusive=True, exit_on_error=False)
 
     def action_stop(self) -> None:
         self.running.stop()

@@ -71,12 +71,30 @@ def test_with_the_embedded_model_it_runs_on_it(capsys: Captured) -> None:
     assert "completed: 1 call" in capsys.readouterr().out
 
 
-def test_a_copy_keeps_what_its_owner_changed(tmp_path: Path) -> None:
+def test_a_copy_is_the_packaged_program_with_its_replies(tmp_path: Path) -> None:
     program = working_copy(tmp_path / "new" / "folder")
     assert program.read_bytes() == PROGRAM.read_bytes()
     assert program.with_name(REPLIES.name).read_bytes() == REPLIES.read_bytes()
-    program.write_text("changed")
-    assert working_copy(tmp_path / "new" / "folder").read_text() == "changed"
+    assert working_copy(tmp_path / "new" / "folder") == program
+
+
+@pytest.mark.parametrize("name", [PROGRAM.name, REPLIES.name])
+def test_a_copy_that_its_owner_changed_stays_and_the_demo_begins_anew_beside_it(tmp_path: Path, name: str) -> None:
+    changed = working_copy(tmp_path / "demo").with_name(name)
+    changed.write_text("changed")
+    program = working_copy(tmp_path / "demo")
+    assert program == tmp_path / "demo-2" / PROGRAM.name
+    assert program.read_bytes() == PROGRAM.read_bytes()
+    assert working_copy(tmp_path / "demo") == program
+    assert changed.read_text() == "changed"
+
+
+def test_changed_copies_never_fill_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demonstration, "MAX_COPIES", 3)
+    for _ in range(3):
+        working_copy(tmp_path / "demo").write_text("changed")
+    with pytest.raises(FileExistsError):
+        working_copy(tmp_path / "demo")
 
 
 def opened_with(monkeypatch: pytest.MonkeyPatch, options: DemoOptions) -> list[str]:
@@ -111,7 +129,14 @@ def test_on_a_terminal_the_workbench_opens_a_copy_with_its_replies(
     program, *rest = opened_with(monkeypatch, DemoOptions())
     assert Path(program) == data_folder() / "first_hour.halo"
     assert data_folder().parent == tmp_path / "halo"
-    assert rest == ["-i", f"question={demonstration.QUESTION}", "--replies", str(REPLIES)]
+    assert rest == ["--run", "-i", f"question={demonstration.QUESTION}"]
+    assert (data_folder() / "replies.json").read_bytes() == REPLIES.read_bytes()
+
+
+def test_what_answers_is_handed_to_the_workbench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    *_, option, model = opened_with(monkeypatch, DemoOptions(model="local/smollm2"))
+    assert (option, model) == ("--model", "local/smollm2")
 
 
 def test_where_no_folder_can_be_made_the_copy_is_a_temporary_one(

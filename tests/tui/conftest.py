@@ -66,15 +66,16 @@ def bench(tmp_path: Path) -> OpenBench:
         *,
         size: tuple[int, int] = (120, 36),
         inputs: dict[str, str] | None = None,
+        run: bool = False,
     ) -> AsyncIterator[Bench]:
         path = tmp_path / "main.halo"
         path.write_text(program, encoding="utf-8")
         if replies is not None:
             (tmp_path / "main.replies.json").write_text(json.dumps(replies), encoding="utf-8")
-        app = WorkbenchApp(Document.open(path), Options(inputs=inputs or {}))
+        app = WorkbenchApp(Document.open(path), Options(inputs=inputs or {}, run=run))
         async with app.run_test(size=size, notifications=True) as pilot:
             bench = Bench(app, pilot)
-            await bench.until(lambda: isinstance(app.screen, Workbench) and bench.screen.findings)
+            await bench.until(lambda: app.screen_stack[1:] and bench.screen.findings)
             yield bench
 
     return open_bench

@@ -30,6 +30,7 @@ pipeline Main() -> Result:
     |? (context.data.decision == "yes")
     |> System.Value("sent")
 """
+COUNT = "pipeline Main(count: Number) -> Result:\n  count |> System.Value(count)\n"
 BROKEN = "pipeline Main() -> Result:\n  1 |> Nobody.say()\n"
 
 
@@ -150,8 +151,7 @@ async def test_what_a_model_says_is_shown_and_never_obeyed(bench: OpenBench, rep
 
 
 async def test_a_form_asks_for_the_arguments_and_remembers_them(bench: OpenBench) -> None:
-    program = "pipeline Main(count: Number) -> Result:\n  count |> System.Value(count)\n"
-    async with bench(program, {}, inputs={"count": "many"}) as b:
+    async with bench(COUNT, {}, inputs={"count": "many"}) as b:
         await b.press("f5")
         await b.until(lambda: isinstance(b.app.screen, Arguments))
         await b.press("enter")
@@ -162,6 +162,36 @@ async def test_a_form_asks_for_the_arguments_and_remembers_them(bench: OpenBench
         await b.press("f5")
         await b.until(lambda: isinstance(b.app.screen, Arguments))
         assert b.app.screen.query_one(Input).value == "7"
+
+
+async def test_asked_to_run_at_once_it_runs_with_the_arguments_given(bench: OpenBench) -> None:
+    async with bench(COUNT, {}, inputs={"count": "7"}, run=True) as b:
+        await b.until_shown("✓ completed")
+        assert b.screen.session.view.output == 7
+        await b.press("f5")
+        await b.until(lambda: isinstance(b.app.screen, Arguments))
+
+
+@pytest.mark.parametrize("inputs", [{}, {"count": "many"}])
+async def test_asked_to_run_at_once_it_asks_for_what_is_missing_or_wrong(
+    bench: OpenBench, inputs: dict[str, str]
+) -> None:
+    async with bench(COUNT, {}, inputs=inputs, run=True) as b:
+        await b.until(lambda: isinstance(b.app.screen, Arguments))
+
+
+async def test_a_program_with_errors_that_is_to_run_at_once_is_opened_at_the_first(bench: OpenBench) -> None:
+    async with bench(BROKEN, {}, run=True) as b:
+        await b.until(lambda: b.screen.editor.cursor_location == (1, 7))
+
+
+async def test_results_are_known_while_the_run_goes_on(bench: OpenBench) -> None:
+    async with bench(ASKING, {"Bot": "Good morning"}) as b:
+        await b.press("f5")
+        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.press("escape", "alt+4")
+        await b.until_shown('said  "Good morning"')
+        assert b.screen.session.view.status == "waiting"
 
 
 async def test_several_pipelines_are_offered(bench: OpenBench) -> None:
