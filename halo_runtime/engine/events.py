@@ -7,7 +7,7 @@ Events of one structural `path` come in order; those of parallel paths interleav
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import ClassVar, TypeAlias
 
 from halo_runtime.json_types import Json, JsonObject
@@ -61,7 +61,10 @@ class StageStarted(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StageFinished(RunEvent):
-    """`outcome`: completed halted paused failed cancelled; `value` flows on when completed."""
+    """`outcome`: completed halted paused failed cancelled; `value` flows on when completed.
+
+    `stored` is what the stage wrote to its pipeline's results, by name: `summary`, `Bot.answer` in a namespace.
+    """
 
     type: ClassVar[str] = "stage_finished"
     kind: str
@@ -69,6 +72,7 @@ class StageFinished(RunEvent):
     line: int
     outcome: str
     value: Json
+    stored: JsonObject = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Frame:
     `origins` is the side table of provenance: for each key of `data` (`summary`, `Bot.answer`) the paths of the
     effects its value came from; values themselves are plain JSON. `guards` are the effects that the conditions
     passed so far read. `digest` is the SHA-256 of the flowing value, kept so that each value is hashed once. `stage`
-    is the stage being executed.
+    is the stage being executed and `stored` what it has written so far, by the keys of `origins`.
     """
 
     __slots__ = (
@@ -48,6 +48,7 @@ class Frame:
         "plan",
         "run",
         "stage",
+        "stored",
         "strand",
         "visits",
     )
@@ -79,6 +80,7 @@ class Frame:
         self.stage: StagePlan | None = None
         self.data: JsonObject = {}
         self.origins: dict[str, Origins] = {}
+        self.stored: JsonObject = {}
         self.namespaces: set[str] = set()
         self.locals = EMPTY_LOCALS
         self.local_origins: Origins = NO_ORIGINS
@@ -202,7 +204,7 @@ class Frame:
         if name in self.namespaces:
             self.run.warn(self, f"a result named {name} meets the namespace context.data.{name}; the namespace is kept")
             return
-        self.data[name] = value
+        self.data[name] = self.stored[name] = value
         self.origins[name] = origins
 
     def bind_in(self, namespace: str, name: str, value: Json, origins: Origins) -> None:
@@ -215,5 +217,6 @@ class Frame:
                 self.origins.pop(namespace, None)
             self.namespaces.add(namespace)
             self.data[namespace] = {}
-        self.data[namespace][name] = value
-        self.origins[f"{namespace}.{name}"] = origins
+        key = f"{namespace}.{name}"
+        self.data[namespace][name] = self.stored[key] = value
+        self.origins[key] = origins

@@ -59,6 +59,7 @@ async def _step(frame: Frame, stage: StagePlan) -> int:
     info = stage.info
     run = frame.run
     frame.stage = stage
+    frame.stored = {}
     path = frame.visit(info.index)
     before = frame.digest
     if run.emitter.active:
@@ -86,8 +87,10 @@ def _interrupted(frame: Frame, stage: StagePlan, path: str, before: str, problem
 
 def _finished(frame: Frame, stage: StagePlan, path: str, outcome: str, value: Json) -> None:
     run, info = frame.run, stage.info
-    shown = run.redactor.json(value)
-    run.emitter.emit(StageFinished(run.run_id, path, info.kind, info.label, info.place.line, outcome, shown))
+    redacted = run.redactor.json
+    shown = redacted(value)
+    stored = {name: shown if kept is value else redacted(kept) for name, kept in frame.stored.items()}
+    run.emitter.emit(StageFinished(run.run_id, path, info.kind, info.label, info.place.line, outcome, shown, stored))
 
 
 # --- under a debugger ---------------------------------------------------------------------------------------

@@ -47,10 +47,12 @@ class DataTree:
     opened: set[Path] = field(default_factory=lambda: {("data",), ("input",)})
 
     def show(self, run: RunView) -> None:
-        """Take the values of a run. While it goes on, its results are not known yet."""
-        self.sections = {"input": run.input, "current": run.current}
-        if run.data is not None:
-            self.sections = {"data": run.data, **self.sections, "meta": run.meta}
+        """Take the values of a run as far as they are known; its figures are when it has ended."""
+        self.sections = {}
+        if run.status != "idle":
+            self.sections = {"data": run.data, "input": run.input, "current": run.current}
+        if run.meta:
+            self.sections["meta"] = run.meta
 
     def rows(self) -> Iterator[DataRow]:
         """All rows that are to be seen, from the top."""

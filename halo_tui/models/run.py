@@ -96,9 +96,11 @@ class RunView:
     pipeline: str = ""
     on: str = ""
     """What answers the agents, for people: a replies file, a model, the agents' own."""
+    path: str = ""
+    """The structural path of the run's own pipeline: the stages whose results are the run's stand directly under it."""
     input: JsonObject = field(default_factory=dict[str, Json])
     current: Json = None
-    data: JsonObject | None = None
+    data: JsonObject = field(default_factory=dict[str, Json])
     meta: JsonObject = field(default_factory=dict[str, Json])
     output: Json = None
     error: JsonObject | None = None
@@ -113,6 +115,7 @@ class RunView:
     open_questions: set[str] = field(default_factory=set[str])
     roots: list[StageRow] = field(default_factory=list[StageRow])
     _rows: dict[str, StageRow] = field(default_factory=dict[str, StageRow])
+    _namespaces: set[str] = field(default_factory=set[str])
 
     @property
     def active(self) -> bool:
@@ -186,6 +189,7 @@ class RunView:
             run_id=event.run_id,
             pipeline=event.pipeline,
             on=self.on,
+            path=event.path,
             input=event.input,
             started=self.started or at,
         )
@@ -204,8 +208,22 @@ class RunView:
         row = self._rows.get(event.path)
         if row is not None:
             row.state, row.ended = event.outcome, at
-        if event.outcome == "completed" and event.kind != "item":
-            self.current = event.value
+        if event.path.rpartition("/")[0] == self.path:
+            self._keep(event.stored)
+            if event.outcome == "completed":
+                self.current = event.value
+
+    def _keep(self, stored: JsonObject) -> None:
+        """Put results under their names, as the engine has them: a namespace takes the place of a result alike."""
+        for name, value in stored.items():
+            namespace, _, within = name.rpartition(".")
+            if not namespace:
+                self.data[name] = value
+                continue
+            if namespace not in self._namespaces:
+                self._namespaces.add(namespace)
+                self.data[namespace] = {}
+            self.data[namespace][within] = value
 
     def _requested(self, event: ModelRequested, _at: float) -> None:
         self.live[event.path] = ""

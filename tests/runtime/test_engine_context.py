@@ -7,8 +7,9 @@ from typing import Any
 
 import halo_lang
 from halo_runtime import RunResult
+from halo_runtime.engine.events import RunEvent, StageFinished
 from halo_runtime.models.base import ModelRequest
-from tests.runtime.support import run, stubbed, user_text
+from tests.runtime.support import run, runtime, stubbed, user_text
 
 AGENTS = "agent A [openai/gpt-4o-mini]\nagent B [openai/gpt-4o-mini]\n"
 
@@ -26,6 +27,17 @@ def main(stages: str, inputs: dict[str, Any] | None = None, replies: dict[str, A
 def test_a_result_is_stored_at_three_places() -> None:
     result = main("x |> A.go() as found", replies={"A": "r"})
     assert result.context.data == {"A": {"go": "r"}, "go": "r", "found": "r"}
+
+
+def test_the_event_of_a_stage_says_what_it_stored_and_those_of_its_items_nothing() -> None:
+    seen: list[RunEvent] = []
+    world = runtime({"A": "a", "B": "b"})
+    world.subscribe(seen.append)
+    program = f"{AGENTS}pipeline Main(x: Any) -> Result: x |* {{ A.go() as one, B.go() }} as all"
+    asyncio.run(world.run(halo_lang.parse(program), "Main", {"x": 1}))
+    stored = {event.kind: event.stored for event in seen if isinstance(event, StageFinished)}
+    block = {"A.go": "a", "B.go": "b", "go": "b", "one": "a", "all": {"one": "a", "go": "b"}}
+    assert stored == {"item": {}, "fanout": block}
 
 
 def test_the_method_alone_does_not_hide_a_parameter_or_a_declaration() -> None:

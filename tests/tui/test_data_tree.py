@@ -8,7 +8,7 @@ from halo_tui.models.run import RunView
 
 def tree(data: dict[str, object]) -> DataTree:
     shown = DataTree()
-    shown.show(RunView(data=data, input={"text": "hi"}, current="now"))
+    shown.show(RunView("completed", data=data, input={"text": "hi"}, current="now", meta={"cost": 0}))
     return shown
 
 
@@ -37,7 +37,7 @@ def test_scalars_and_empty_values_do_not_open() -> None:
 def test_what_is_open_stays_open_in_the_next_run() -> None:
     shown = tree({"Bot": {"say": 1}})
     shown.toggle(next(row for row in shown.rows() if row.path == ("data", "Bot")))
-    shown.show(RunView(data={"Bot": {"say": 2}}))
+    shown.show(RunView("completed", data={"Bot": {"say": 2}}))
     assert "data.Bot.say" in names(shown)
 
 
@@ -48,7 +48,13 @@ def test_a_huge_list_is_listed_by_its_head() -> None:
     assert '"7 more"' in ["".join(text for text, _ in row.line) for row in shown.rows()][MAX_CHILDREN + 2]
 
 
-def test_results_are_unknown_while_a_run_goes_on() -> None:
+def test_the_figures_of_a_run_are_unknown_while_it_goes_on() -> None:
     shown = DataTree()
-    shown.show(RunView(input={"a": 1}, current=2))
-    assert list(shown.sections) == ["input", "current"]
+    shown.show(RunView("running", input={"a": 1}, current=2))
+    assert list(shown.sections) == ["data", "input", "current"]
+
+
+def test_without_a_run_there_is_nothing() -> None:
+    shown = DataTree()
+    shown.show(RunView())
+    assert names(shown) == []

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+
+from halo_runtime import Journal
 from halo_runtime.engine.events import (
     InterruptAnswered,
     InterruptOpened,
@@ -17,10 +20,12 @@ from halo_runtime.engine.events import (
     WarningRaised,
 )
 from halo_runtime.errors import ProgramFailure
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import Context, RunResult, Status
 from halo_tui.models.output import MAX_SHOWN, output_text
 from halo_tui.models.run import MAX_LIVE, RunView
+from tests.runtime.runnable import Runnable, runnables
+from tests.runtime.test_replay import World
 
 RUN = "run-1"
 
@@ -109,6 +114,31 @@ def test_a_run_that_goes_on_after_an_answer_shows_its_replay_once() -> None:
     begin = RunStarted(RUN, "M", "Main", {"a": 1})
     view = after(begin, started("M/0"), finished("M/0"), begin, started("M/0"))
     assert states(view) == [(0, "M/0", "running")]
+
+
+def kept(stored: JsonObject, path: str = "M/0") -> StageFinished:
+    return StageFinished(RUN, path, "pipe", "Bot.say", 3, "completed", "v", stored)
+
+
+def test_results_stand_under_their_names_as_soon_as_their_stage_has_ended() -> None:
+    begin = RunStarted(RUN, "M", "Main", {})
+    view = after(begin, kept({"Bot.say": "hi", "say": "hi"}), kept({"Bot.ask": 1, "say": 2}, "M/1"))
+    assert (view.data, view.current) == ({"Bot": {"say": "hi", "ask": 1}, "say": 2}, "v")
+
+
+def test_results_of_a_nested_pipeline_are_its_own() -> None:
+    view = after(RunStarted(RUN, "M", "Main", {}), kept({"inner": 1}, "M/0/0"))
+    assert (view.data, view.current) == ({}, None)
+
+
+@settings(max_examples=40, deadline=None)
+@given(runnables())
+def test_the_results_known_from_the_events_are_those_of_the_run(program: Runnable) -> None:
+    view, world = RunView(), World(program)
+    result = world.run(program, Journal())
+    for event in world.events:
+        view.apply(event, 1.0)
+    assert view.data == result.context.data
 
 
 def test_the_result_has_the_last_word() -> None:
