@@ -36,10 +36,9 @@ def parse(source: Source | str, previous: Program | None = None) -> Program:
 
 def parse_condition(text: str) -> Condition | Diagnostic:
     """The condition that `text` is, with spans relative to it, or what is wrong with it."""
-    from halo_lang.lexical import first_mistake
     from halo_lang.recovery import attempt
 
-    return first_mistake(text) or attempt(text, Span(0, len(text)), "condition")
+    return attempt(text, Span(0, len(text)), "condition")
 
 
 def not_utf8(problem: SourceDecodeError) -> Diagnostic:

@@ -33,7 +33,22 @@ _MOST_MISTAKES = 50
 
 
 def attempt(text: str, span: Span, rule: str) -> Any:
-    """What a part of `text` is by a rule of the grammar; a Diagnostic where it is not."""
+    """What a part of `text` is by a rule of the grammar; a Diagnostic where it is not.
+
+    Open strings and brackets come first, as they make the rest unreadable; a bracket too many does not.
+    """
+    unreadable = first_mistake(text, *span)
+    if unreadable and not is_stray(unreadable):
+        return unreadable
+    part = _parsed(text, span, rule)
+    return part if not unreadable or _is_before(part, unreadable) else unreadable
+
+
+def _is_before(part: Any, mistake: Diagnostic) -> bool:
+    return isinstance(part, Diagnostic) and part.span.start < mistake.span.start
+
+
+def _parsed(text: str, span: Span, rule: str) -> Any:
     try:
         return read(text, rule, span)
     except UnexpectedInput as problem:
@@ -52,8 +67,7 @@ def recover(text: str) -> Unit:
     if keyword == "pipeline":
         return _pipeline(text, ghosts)
     whole = Span(0, len(text))
-    mistake = first_mistake(text) or attempt(text, whole, "declaration")
-    return Unit(text, None, (mistake,), ghosts)
+    return Unit(text, None, (attempt(text, whole, "declaration"),), ghosts)
 
 
 def _with_open_comment(text: str, comment: int) -> Unit:
@@ -86,7 +100,9 @@ def _pipeline(text: str, ghosts: frozenset[str]) -> Unit:
     parts = _parts(text)
     reader = _Reader(text)
     head = reader.read(parts.head, "head")
-    start = None if _GAP.fullmatch(text, *parts.start) else reader.read(parts.start, "value")
+    # Behind a broken head nobody knows where the start value begins.
+    has_start = head is not None and not _GAP.fullmatch(text, *parts.start)
+    start = reader.read(parts.start, "value") if has_start else None
     stages = list(reader.stages(parts.stages))
     diagnostics = tuple(reader.mistakes)
     if not isinstance(head, Head):
@@ -106,7 +122,7 @@ class _Reader:
 
     def read(self, span: Span, rule: str) -> Any:
         """The part, or None where it is broken."""
-        part = first_mistake(self._text, *span) or attempt(self._text, span, rule)
+        part = attempt(self._text, span, rule)
         if not isinstance(part, Diagnostic):
             return part
         # A bracket left open in a part before has its partner here: that mistake has been told.

@@ -48,7 +48,7 @@ _TOKEN = re.compile(
     | (?P<close>[)\]}}]++)
     | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
     | (?<![\w.])(?P<word>{_KEYWORD})
-    | (?P<at>@)
+    | (?<!\w)(?P<at>@)
     | (?P<unclosed>"{{3}})
     | ["'][^\n]*+
     | (?P<comment>/\*)
