@@ -39,7 +39,7 @@ class Program:
     units: tuple[Unit, ...]
     """The whole text in pieces: joined they are `source.text`."""
     spare: tuple[Unit, ...] = ()
-    """Units of an earlier version that one edit put out of use, such as an opening quote; the next may want them."""
+    """Units of an earlier version that one edit put out of use, such as an opening `/*`; the next may want them."""
 
     @cached_property
     def declarations(self) -> tuple[Declaration, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, KEYWORDS, MAX_NESTING, MODEL, NAME, STRING, TRIPLE
@@ -139,11 +139,12 @@ class _Tail:
         return unclosed
 
 
-def is_misspelt(word: str) -> str | None:
-    """The declaration keyword that `word` was probably meant to be."""
+@lru_cache(256)
+def _is_misspelt(word: str) -> bool:
+    """Whether `word` was probably meant to be a declaration's keyword."""
     from difflib import get_close_matches  # only a text with mistakes needs it
 
-    return next(iter(get_close_matches(word.lower(), DECLARATION_KEYWORDS, 1, 0.7)), None)
+    return bool(get_close_matches(word.lower(), DECLARATION_KEYWORDS, 1, 0.7))
 
 
 def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
@@ -157,7 +158,7 @@ def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
         return _Opening(at, found.end(), found.lastindex is not None, True) if found else None
     if kind == "unknown":
         word = match[kind]
-        misspelt = word not in KEYWORDS and (at == match.start() or is_misspelt(word))
+        misspelt = word not in KEYWORDS and (at == match.start() or _is_misspelt(word))
         return _Opening(at, match.end(), 0, False) if misspelt else None
     if found := _DECLARATION.match(text, at):
         return _Opening(at, found.end(), found.lastindex is not None, False)

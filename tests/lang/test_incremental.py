@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -70,3 +71,45 @@ def test_a_program_from_its_previous_version_equals_one_parsed_anew(versions: li
     for text in versions[1:]:
         program = parse(text, program)
         assert shape(program) == shape(parse(text))
+
+
+FILE = "".join(
+    f'agent A{n} [x/y]\n  system """\n    Text {n}.\n  """\n\npipeline P{n}(x: String) -> R:\n  x |> A{n}.go()\n\n'
+    for n in range(30)
+)
+
+
+def kept(before: Program, after: Program) -> int:
+    """How many declarations are the very same objects."""
+    return len({id(declaration) for declaration in before.declarations} & {id(d) for d in after.declarations})
+
+
+@pytest.mark.parametrize("at", [0, FILE.index("Text 15"), FILE.index("A29.go"), len(FILE)])
+def test_one_letter_leaves_all_declarations_but_its_own(at: int) -> None:
+    before = parse(FILE)
+    assert kept(before, parse(FILE[:at] + "x" + FILE[at:], before)) >= 59
+
+
+def test_a_moved_declaration_is_not_parsed_again() -> None:
+    before = parse(FILE)
+    first, rest = FILE[: FILE.index("pipeline P0")], FILE[FILE.index("pipeline P0") :]
+    assert kept(before, parse(rest + first, before)) == 60
+
+
+@pytest.mark.parametrize(("typed", "told"), [('"""', "HL103"), ("/*", "HL104"), ("(", "HL105")])
+def test_what_opens_and_is_taken_away_again_costs_one_declaration(typed: str, told: str) -> None:
+    whole = parse(FILE)
+    at = FILE.index("A3.go(") + len("A3.go(")
+    opened = parse(FILE[:at] + typed + FILE[at:], whole)
+    assert [diagnostic.code for diagnostic in opened.diagnostics] == [told]
+    assert kept(whole, parse(FILE, opened)) >= 59
+
+
+def test_a_string_closed_far_behind_takes_in_what_lies_between() -> None:
+    opened = 'agent A [x/y]\n  system """open\n' + FILE.replace('"""', "")
+    before = parse(opened)
+    assert len(before.diagnostics) == 31  # the open string, and texts that stand without quotes
+    after = parse(opened + '"""', before)
+    assert after.diagnostics == ()
+    assert len(after.declarations) == 1
+    assert shape(parse(opened, after)) == shape(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from time import process_time
@@ -254,8 +255,6 @@ def test_bytes_that_are_no_text_become_one_diagnostic() -> None:
 
 
 def test_the_tables_are_those_of_the_grammar() -> None:
-    import json
-
     content = json.loads(TABLES.read_text("utf-8"))
     assert content["grammar"] == GRAMMAR.read_text("utf-8"), "run python -m halo_lang.grammar"
 
