@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
+from halo_runtime.errors import HaloError, ServiceError
 from halo_runtime.json_types import Json, is_list, is_object
 
 REDACTED = "[REDACTED]"
@@ -54,6 +55,14 @@ class Redactor:
         if self._pattern is None:
             return value
         return self._walk(value)
+
+    def clean(self, error: HaloError) -> None:
+        """Replace secrets in an error's own texts; it stays the same error, with its place and its cause."""
+        if self._pattern is None:
+            return
+        error.args = (self.text(error.message), *error.args[1:])
+        if isinstance(error, ServiceError) and error.detail is not None:
+            error.detail = self.text(error.detail)
 
     def _walk(self, value: Json) -> Json:
         if isinstance(value, str):

@@ -133,7 +133,8 @@ class Runtime:
 
         A program that has been checked already is best given as its Analysis; one that has not is checked here.
         `journal` is written as the run goes; what it holds already is taken from it and not done again. Raises
-        ProgramError, InputError or ConfigError before anything has run; everything later is in the result.
+        ProgramError, InputError or ConfigError before anything has run, and ValueError for a `run_id` that is
+        running; everything later is in the result.
         """
         plan = self._plan(program)
         name = choose_pipeline(plan.program, pipeline)
@@ -160,7 +161,7 @@ class Runtime:
             raise UnknownRun(f"no run {run_id} is paused here")
         order, result = self._paused[run_id]
         question = _chosen(order, result, interrupt)
-        given = _as_json(answer, SignalError, "the answer")
+        given = self.redactor.json(_as_json(answer, SignalError, "the answer"))
         late = expiry(question, self._services.clock)
         kind = "human" if question.event is None else "event"
         outcome = ("done", given) if late is None else ("failed", error_to_record(late))
@@ -196,6 +197,8 @@ class Runtime:
         return plan
 
     async def _execute(self, plan: Plan, order: Order) -> RunResult:
+        if order.run_id in self._running:
+            raise ValueError(f"the run {order.run_id} is going on already")
         execution = Execution(plan, order, self._services, self._observers)
         self._running[order.run_id] = execution
         try:
@@ -224,11 +227,15 @@ class Runtime:
             raise RunError(f"the handler of {event.name} failed: {type(error).__name__}: {error}") from error
 
     def _new_run_id(self) -> str:
-        """Sorts by time: `20261130T101500123-4f1a2b`."""
+        """Sorts by time and is given once: `20261130T101500123-4f1a2b`."""
         clock = self._services.clock
         moment = clock.now()
         chance = int(clock.random() * 0x1000000)
-        return f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}-{chance:06x}"
+        while True:
+            run_id = f"{moment:%Y%m%dT%H%M%S}{moment.microsecond // 1000:03d}-{chance:06x}"
+            if run_id not in self._running and run_id not in self._paused:
+                return run_id
+            chance += 1
 
 
 def _chosen(order: Order, result: RunResult, interrupt: str | None) -> Interrupt:

@@ -22,6 +22,7 @@ from halo_runtime.engine.journal import (
 from halo_runtime.engine.replay import ReplayOrder
 from halo_runtime.errors import HaloError, ReplayError, TimeoutExceeded
 from halo_runtime.json_types import Json
+from halo_runtime.redaction import Redactor
 from halo_runtime.results import Interrupt
 from halo_runtime.values import digest
 
@@ -72,10 +73,14 @@ def ending_of(problem: BaseException) -> str:
 
 
 class Effects:
-    """Performs effects once and records them in `journal`."""
+    """Performs effects once and records them in `journal`, errors without secrets.
 
-    def __init__(self, journal: Journal) -> None:
+    Results come without them already: who does the effect knows which parts of it are anybody's text.
+    """
+
+    def __init__(self, journal: Journal, redactor: Redactor) -> None:
         self.journal = journal
+        self._redactor = redactor
         self._order = ReplayOrder(journal)
 
     def recorded(self, path: str) -> bool:
@@ -111,6 +116,7 @@ class Effects:
             note("cancelled", None)
             raise
         except HaloError as error:
+            self._redactor.clean(error)
             note("failed", error_to_record(error))
             raise
         note("done", result)

@@ -83,7 +83,7 @@ class Execution:
         self._run = Run(
             run_id=order.run_id,
             plan=plan,
-            effects=Effects(order.journal),
+            effects=Effects(order.journal, services.redactor),
             emitter=Emitter(observers),
             redactor=services.redactor,
             clock=services.clock,
@@ -163,7 +163,7 @@ class Execution:
         """The public result: everything in it has gone through the redactor."""
         run, frame, clean = self._run, self._frame, self._run.redactor.json
         if error is not None:
-            error.args = (run.redactor.text(error.message), *error.args[1:])
+            run.redactor.clean(error)
         context = Context(
             current=clean(frame.current),
             input=clean(frame.input),

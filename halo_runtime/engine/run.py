@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeAlias
@@ -96,7 +96,14 @@ class Run:
             ) from error
         if not (isinstance(reply, ModelReply) and isinstance(reply.text, str)):
             raise ModelError(f"the provider of {request.model} gave no reply with a text: {reply!r:.80}")
-        return reply
+        return self._without_secrets(reply)
+
+    def _without_secrets(self, reply: ModelReply) -> ModelReply:
+        if not self.redactor.active:
+            return reply
+        text = self.redactor.text
+        calls = tuple(replace(call, arguments=text(call.arguments)) for call in reply.tool_calls)
+        return replace(reply, text=text(reply.text), tool_calls=calls, warnings=tuple(map(text, reply.warnings)))
 
     def rules(self, agent: AgentPlan) -> tuple[BoundRule, ...]:
         """All rules that hold for an agent, in the order of its `requires`."""
@@ -145,6 +152,7 @@ class Run:
 
         The moment of asking is an effect of its own, so a deadline stays the same however often the run goes on.
         """
+        question = self._shown(question)
         asked_at = await self.effects.perform(f"{path}/asked", "clock", None, self._now)
         interrupt = self._interrupt(frame, path, question, timeout, binding, asked_at)
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
@@ -156,7 +164,7 @@ class Run:
             try:
                 with frame.standing_still():
                     async with timer:
-                        return await self.asker(interrupt)
+                        return self.redactor.json(await self.asker(interrupt))
             except TimeoutError:
                 if not timer.expired():
                     raise
@@ -166,6 +174,13 @@ class Run:
         given = await self.effects.perform(path, kind, question, answer, origins=origins, guards=frame.guards)
         self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), None))
         return given
+
+    def _shown(self, question: JsonObject) -> JsonObject:
+        """A question as people may see it: nothing that a program puts into it tells a secret."""
+        clean = self.redactor.json
+        attachments = [{key: clean(value) for key, value in item.items()} for item in question["attachments"]]
+        texts = {"message": clean(question["message"]), "channel": clean(question["channel"])}
+        return {**question, **texts, "attachments": attachments}
 
     def _seconds_until(self, moment: str | None) -> float | None:
         return None if moment is None else (datetime.fromisoformat(moment) - self.clock.now()).total_seconds()

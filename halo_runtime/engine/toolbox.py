@@ -43,6 +43,8 @@ class ToolBox:
     async def call(self, name: str, method: str, arguments: JsonObject) -> JsonObject:
         """Do a method of a tool: `{"value": its result as JSON, "warnings": what was changed for that}`.
 
+        Secrets are taken out here, so that neither journal nor models ever see what a service repeats of them.
+
         Raises ToolError.
         """
         from halo_runtime.convert import ConversionError, to_json  # only runs that call tools need the converters
@@ -53,7 +55,7 @@ class ToolBox:
                 factory, config = self._configs[name]
                 self._open[name] = factory(config)
             result = await self._open[name].call(method, arguments)
-            return {"value": to_json(result, warnings.append), "warnings": warnings}
+            return {"value": self._redactor.json(to_json(result, warnings.append)), "warnings": warnings}
         except HaloError:
             raise
         except ConversionError as error:
