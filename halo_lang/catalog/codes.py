@@ -282,12 +282,31 @@ CODES: tuple[Code, ...] = (
         'pipeline Main(x: String) -> Result: x |> System.Value("a\\\\qb")',
     ),
     Code(
+        "HL503",
+        "warning",
+        "a result that nothing produces",
+        "A path below context.data leads to the result of an earlier stage: by its `as` name, by its method, by "
+        "Callee.method, or by Source.Event. One that no earlier stage can have filled gives null in a run. Results of "
+        "single arms may be there or not, so they are not reported.",
+        f"{_AGENT}pipeline Main(x: String) -> Result: x |> Bot.sum_up() as digest |> Bot.end(context.data.digst)",
+        f"{_AGENT}pipeline Main(x: String) -> Result: x |> Bot.sum_up() as digest |> Bot.end(context.data.digest)",
+    ),
+    Code(
         "HL504",
         "warning",
         "an unknown name as a value",
         "A bare name is a parameter, a result of an earlier stage or a declaration. Any other gives null in a run.",
         f"{_AGENT}pipeline Main(text: String) -> Result: text |> Bot.answer(txet)",
         f"{_AGENT}pipeline Main(text: String) -> Result: text |> Bot.answer(text)",
+    ),
+    Code(
+        "HL506",
+        "warning",
+        "a stage that never runs",
+        "Every run ends before it: at a System.Fail, at a gate that never opens, in a loop that never ends. Or it is "
+        "an arm that is never chosen, because one before it always is or its own condition is never true.",
+        'pipeline Main(x: String) -> Result:\n  x |> System.Fail("not yet") |> System.Value("done")',
+        'pipeline Main(x: String) -> Result:\n  x |? { (x == "no") => System.Fail("not yet") } |> System.Value("done")',
     ),
 )
 """All codes, in order."""

@@ -19,6 +19,7 @@ from halo_lang.checks import (
     permissions,
     references,
     texts,
+    unreachable,
     values,
 )
 from halo_lang.diagnostics import Diagnostic
@@ -51,6 +52,7 @@ DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     texts.placeholders,
     texts.escapes,
     values.unknown_values,
+    unreachable.never_run,
 )
 
 PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (

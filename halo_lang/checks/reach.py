@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from halo_lang import catalog, nodes
+from halo_lang.checks.catalogued import prior_tool
 from halo_lang.checks.walk import bindings, calls
 from halo_lang.nodes import Call, Pipeline, Stage
 from halo_lang.spelling import NameIndex
+from halo_lang.symbols import Kind, Scope
 
 NAMESPACES = frozenset({"current", "input", "data", "meta", "trace"})
 """What stands behind `context.`."""
@@ -19,20 +22,36 @@ class Reach:
     A loop may bring the run back, so what the looped stages leave behind is in reach from the loop's first stage on.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._parameters = frozenset(parameter.name.text for parameter in pipeline.params)
+    def __init__(self, pipeline: Pipeline, scope: Scope) -> None:
+        self._scope = scope
+        self._parameters = dict.fromkeys(parameter.name.text for parameter in pipeline.params)
         self._first: dict[str, int] = {}
-        """For each result the number of the first stage that can read it."""
+        """For each result, and each `Callee.method` and `Source.Event`, the first stage that can read it."""
+        self._bound: set[str] = set()
+        """Results with a name of their own: `as` names and nested pipelines."""
+        self._methods: set[str] = set()
+        """Results by the name of their method."""
+        self._namespaces: set[str] = set()
         earliest = _earliest(pipeline.stages)
         for number, stage in enumerate(pipeline.stages):
-            reader = min(number + 1, earliest[number])
-            for name in _results(stage):
-                self._first[name] = min(reader, self._first.get(name, reader))
-        self._index = NameIndex((*self._parameters, *self._first))
+            self._add(stage, min(number + 1, earliest[number]))
 
     def has(self, name: str, stage: int) -> bool:
         """Whether `name` is a parameter, or a result that stage number `stage` can read."""
-        return name in self._parameters or self._first.get(name, stage + 1) <= stage
+        return name in self._parameters or self._readable(name, stage)
+
+    def is_produced(self, path: Sequence[str], stage: int) -> bool:
+        """Whether stage number `stage` may find something at a path below `context.data`."""
+        if not path:
+            return True
+        name = path[0]
+        if not self._readable(name, stage):
+            return False
+        if name in self._bound or (name in self._methods and not self._is_hidden(name)):
+            return True
+        if len(path) == 1:
+            return name in self._namespaces
+        return self._readable(f"{name}.{path[1]}", stage)
 
     def is_parameter(self, name: str) -> bool:
         """Whether the pipeline has a parameter of that name."""
@@ -41,6 +60,35 @@ class Reach:
     def nearest(self, word: str, stage: int) -> str | None:
         """The name in reach of a stage that `word` may be a misspelling of."""
         return next((name for name in self._index.near(word) if self.has(name, stage)), None)
+
+    def nearest_result(self, path: Sequence[str], stage: int) -> str | None:
+        """The result in reach of a stage that a path below `context.data` may be a misspelling of."""
+        word = ".".join(path[:2]) if self._readable(path[0], stage) else path[0]
+        near = (name for name in self._index.near(word) if self._readable(name, stage))
+        return next((name for name in near if self.is_produced(name.split("."), stage)), None)
+
+    def _add(self, stage: Stage, reader: int) -> None:
+        bound, methods, members = list(_bound(stage)), list(_methods(stage)), list(_members(stage))
+        namespaces = [name for name, _ in members]
+        self._bound.update(bound)
+        self._methods.update(methods)
+        self._namespaces.update(namespaces)
+        for name in (*bound, *methods, *namespaces, *map(".".join, members)):
+            self._first[name] = min(reader, self._first.get(name, reader))
+
+    def _readable(self, name: str, stage: int) -> bool:
+        return self._first.get(name, stage + 1) <= stage
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether a method's name is kept from standing for its result by a parameter or a declaration."""
+        if name in self._parameters:
+            return True
+        found = self._scope.lookup(name)
+        return found is not None and found.kind is not Kind.UNKNOWN
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        return NameIndex((*self._parameters, *self._first))
 
 
 def _earliest(stages: Sequence[Stage]) -> list[int]:
@@ -61,15 +109,24 @@ def _earliest(stages: Sequence[Stage]) -> list[int]:
     return earliest
 
 
-def _results(stage: Stage) -> Iterator[str]:
+def _bound(stage: Stage) -> Iterator[str]:
     yield from (name.text for name in bindings(stage))
+    yield from (call.callee.text for call in calls(stage) if call.method is None)
+
+
+def _methods(stage: Stage) -> Iterator[str]:
+    return (call.method.text for call in calls(stage) if call.method is not None and not _passes(call))
+
+
+def _members(stage: Stage) -> Iterator[tuple[str, str]]:
     if isinstance(stage, nodes.ListenStage):
-        yield stage.source.text
+        yield stage.source.text, stage.event.text
     for call in calls(stage):
-        if not _passes(call):
-            yield call.callee.text
-            if call.method is not None:
-                yield call.method.text
+        if call.method is not None and not _passes(call):
+            yield call.callee.text, call.method.text
+            tool = prior_tool(call)
+            if tool is not None:
+                yield tool.text, call.method.text
 
 
 def _passes(call: Call) -> bool:

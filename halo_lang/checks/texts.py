@@ -52,7 +52,7 @@ _NO_ENV: Final = "`Env` is never filled in, so that secrets cannot reach a promp
 
 
 def _in_pipeline(pipeline: Pipeline, scope: Scope) -> Iterator[Diagnostic]:
-    reach = Reach(pipeline)
+    reach = Reach(pipeline, scope)
     start = leaves((pipeline.start,)) if pipeline.start is not None else ()
     for text in start:
         if isinstance(text, String):
@@ -79,7 +79,7 @@ def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str]
         if path[0] == "Env":
             yield _unresolved(path, span, _NO_ENV)
         elif path[0] == "context":
-            if (reason := _context_flaw(path, reach)) is not None:
+            if (reason := _context_flaw(path, reach, stage, scope)) is not None:
                 yield _unresolved(path, span, reason)
         elif path[0] not in local and path[0] != "current" and not reach.has(path[0], stage) and not scope.broken:
             guess = reach.nearest(path[0], stage)
@@ -89,11 +89,14 @@ def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str]
 _UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or `context.…`"
 
 
-def _context_flaw(path: tuple[str, ...], reach: Reach) -> str | None:
+def _context_flaw(path: tuple[str, ...], reach: Reach, stage: int, scope: Scope) -> str | None:
     if len(path) > 1 and path[1] not in NAMESPACES:
         return f"`context` has {', '.join(sorted(NAMESPACES))}"
     if len(path) > 2 and path[1] == "input" and not reach.is_parameter(path[2]):
         return "`context.input` has the pipeline's parameters"
+    if len(path) > 2 and path[1] == "data" and not scope.broken and not reach.is_produced(path[2:], stage):
+        guess = reach.nearest_result(path[2:], stage)
+        return f"did you mean `context.data.{guess}`?" if guess else "no earlier stage can have produced it"
     return None
 
 

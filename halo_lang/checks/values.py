@@ -1,4 +1,4 @@
-"""Bare names as values (HL504)."""
+"""Paths as values: results that nobody has produced (HL503), bare names that mean nothing (HL504)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _NOWHERE: Final = frozenset[str]()
 
 
 def unknown_values(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
-    """HL504: a name that is no parameter, result or declaration in reach; a run would find null there."""
+    """HL503 at a path below `context.data` that no earlier stage can have filled; HL504 at a name that is no
+    parameter, result or declaration in reach. A run would find null there."""
     if not isinstance(declaration, Pipeline) or scope.broken:
         return
-    reach = Reach(declaration)
+    reach = Reach(declaration, scope)
     start = (declaration.start,) if declaration.start is not None else ()
     for path in _paths(start):
         yield from _unknown(path, reach, 0, _NOWHERE, scope)
@@ -86,15 +87,26 @@ def _loop_paths(text: nodes.String, scope: Scope) -> Iterator[Path]:
 
 def _unknown(path: Path, reach: Reach, stage: int, local: frozenset[str], scope: Scope) -> Iterator[Diagnostic]:
     root = path.root
-    if root == "context" and len(path.parts) > 1 and path.segments[1] not in NAMESPACES:
-        message = f"`context` has no `{path.segments[1]}`"
-        yield _warning(message, path.span, f"there are {', '.join(sorted(NAMESPACES))}")
+    if root == "context":
+        yield from _unknown_in_context(path, reach, stage)
     elif root not in _WORDS and root not in local and not reach.has(root, stage) and scope.lookup(root) is None:
         guess = reach.nearest(root, stage) or scope.suggest(root)
         hint = f"did you mean `{guess}`?" if guess else 'write a text as "…"'
         message = f"`{root}` is no parameter, result or declaration in reach; a run finds null here"
-        yield _warning(message, path.span, hint)
+        yield _warning("HL504", message, path.span, hint)
 
 
-def _warning(message: str, span: Span, hint: str) -> Diagnostic:
-    return Diagnostic("HL504", Severity.WARNING, message, span, hint)
+def _unknown_in_context(path: Path, reach: Reach, stage: int) -> Iterator[Diagnostic]:
+    inner = path.segments[1:]
+    if inner and inner[0] not in NAMESPACES:
+        message = f"`context` has no `{inner[0]}`"
+        yield _warning("HL504", message, path.span, f"there are {', '.join(sorted(NAMESPACES))}")
+    elif inner and inner[0] == "data" and not reach.is_produced(inner[1:], stage):
+        guess = reach.nearest_result(inner[1:], stage)
+        hint = f"did you mean `context.data.{guess}`?" if guess else "name the result of an earlier stage"
+        message = f"no earlier stage can have produced `{'.'.join(path.segments)}`; a run finds null here"
+        yield _warning("HL503", message, path.span, hint)
+
+
+def _warning(code: str, message: str, span: Span, hint: str) -> Diagnostic:
+    return Diagnostic(code, Severity.WARNING, message, span, hint)
