@@ -32,6 +32,7 @@ class Parameter:
 
     `minimum` and `maximum` are inclusive and count in the parameter's own unit (seconds for a duration); with
     `positive` the value must be over 0. `choices` are the words it may be; `items` is the type of a list's items.
+    A `secret` belongs into the environment, not into a program.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Parameter:
     items: Type = "any"
     aliases: tuple[str, ...] = ()
     named_only: bool = False
+    secret: bool = False
 
     def problem(self, value: object) -> str | None:
         """What is wrong with a run's value for this parameter, as words after its name; None when it is right."""

@@ -18,6 +18,7 @@ from halo_lang.checks import (
     flow,
     permissions,
     references,
+    secrets,
     texts,
     unreachable,
     values,
@@ -53,6 +54,7 @@ DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     texts.escapes,
     values.unknown_values,
     unreachable.never_run,
+    secrets.written_secrets,
 )
 
 PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (

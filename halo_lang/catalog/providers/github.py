@@ -141,7 +141,7 @@ GITHUB = ProviderSpec(
     "GitHub",
     Signature(
         (
-            optional("token", "string", "A token; the public API when left out."),
+            optional("token", "string", "A token; the public API when left out.", secret=True),
             optional("repo", "string", "owner/name.", named_only=True),
             optional("baseUrl", "string", "The API's address, for an enterprise server.", named_only=True),
         )

@@ -15,7 +15,7 @@ SLACK = ProviderSpec(
     "Slack",
     Signature(
         (
-            required("token", "string", "A bot token."),
+            required("token", "string", "A bot token.", secret=True),
             optional("channel", "string", "The channel of messages that name none.", named_only=True),
             optional("baseUrl", "string", "The API's address.", named_only=True),
         )
@@ -64,7 +64,7 @@ EMAIL = ProviderSpec(
             optional("smtp", "string", "The server that sends, host[:port]."),
             optional("imap", "string", "The server that holds the mail, host[:port]."),
             optional("user", "string", "The account."),
-            optional("password", "string", "Its password."),
+            optional("password", "string", "Its password.", secret=True),
             optional("from", "string", "The sender's address."),
             optional("allowRecipients", "list", "Who may get mail: addresses or domains.", items="string"),
         )

@@ -39,7 +39,7 @@ LINEAR = ProviderSpec(
     "Linear",
     Signature(
         (
-            required("key", "string", "An API key."),
+            required("key", "string", "An API key.", secret=True),
             optional("team", "string", "The team's key.", named_only=True),
             _BASE_URL,
         )
@@ -77,7 +77,7 @@ _IDS = required("ids", "list", "Node ids.", items="string")
 
 FIGMA = ProviderSpec(
     "Figma",
-    Signature((required("token", "string", "An access token."), _BASE_URL)),
+    Signature((required("token", "string", "An access token.", secret=True), _BASE_URL)),
     (
         _method("Design", "get_file", (_FILE, optional("ids", "list", items="string"),
                                        optional("depth", "integer", minimum=1), optional("geometry", "string"),

@@ -12,7 +12,7 @@ _HEADERS = optional("headers", "any", "Headers of every request.", named_only=Tr
 _TIMEOUT = optional("timeout", "duration", "The longest time for a request.", default="30s", positive=True,
                     named_only=True)  # fmt: skip
 _BASE = required("base", "string", "The base URL; https when it names no scheme.")
-_API_KEY = optional("apiKey", "string", "Sent as a bearer token.", named_only=True)
+_API_KEY = optional("apiKey", "string", "Sent as a bearer token.", named_only=True, secret=True)
 _REPLY = "{status, headers, body}"
 
 
