@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 _AGENT = "agent Bot [openai/gpt-4o-mini]\n"
+_REPO_USER = "pipeline Main(n: Number) -> Result: n |> Repo.get_issue(n)"
+# In two parts, so that nothing that scans repositories for keys takes it for one.
+_KEY = "ghp_" + "x7Kq2mVn9RtLw4ZpYc8HsBd1JfGa6EuT0oNi"
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +310,15 @@ CODES: tuple[Code, ...] = (
         "an arm that is never chosen, because one before it always is or its own condition is never true.",
         'pipeline Main(x: String) -> Result:\n  x |> System.Fail("not yet") |> System.Value("done")',
         'pipeline Main(x: String) -> Result:\n  x |? { (x == "no") => System.Fail("not yet") } |> System.Value("done")',
+    ),
+    Code(
+        "HL508",
+        "warning",
+        "a secret in the program",
+        "A literal in a tool or store looks like the key of a service, or stands where a password or a key belongs. "
+        "Programs are shown and shared; read secrets from the environment.",
+        f'tool Repo : GitHub("{_KEY}", repo: "acme/api")\n{_REPO_USER}',
+        f'tool Repo : GitHub(Env.GITHUB_TOKEN, repo: "acme/api")\n{_REPO_USER}',
     ),
 )
 """All codes, in order."""
