@@ -23,8 +23,8 @@ _MARK = re.compile(
     rf"""
       (?:{STRING}|{COMMENT}|\|\|)
     | (?<!\w)(?:agent(?!\w){GAP}{NAME}{GAP}|@{GAP}shadow{GAP})(?P<model>[(\[])(?:{GAP}{MODEL})?
-    | (?P<open>[(\[{{])
-    | (?P<close>[)\]}}])
+    | (?P<open>[(\[{{]++)
+    | (?P<close>[)\]}}]++)
     | (?P<colon>:)
     | ^[^\S\n]*+(?P<first>{STAGE_OPERATOR})
     | (?P<operator>{STAGE_OPERATOR})
@@ -33,11 +33,12 @@ _MARK = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
+_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|"{{3}}[\s\S]*+|["'][^\n]*+|(?P<comment>/\*)""")
 _KINDS = {"model": "open", "first": "operator"}
 
 
 class Mark(NamedTuple):
-    """A bracket, a stage operator, a colon, or the beginning of a string or comment that has no end."""
+    """Brackets side by side, a stage operator, a colon, or a string or comment that has no end."""
 
     kind: str
     """`open`, `close`, `operator`, `colon`, `string` or `comment`; the last two reach to where they must end."""
@@ -54,48 +55,55 @@ def marks(text: str, start: int = 0, end: int | None = None) -> Iterator[Mark]:
             yield Mark(_KINDS.get(kind, kind), match.start(kind), match[kind], kind == "first")
 
 
+def open_comment(text: str) -> int | None:
+    """Where a comment begins that has no end."""
+    return next((match.start() for match in _COMMENT.finditer(text) if match.lastgroup), None)
+
+
 def first_mistake(text: str, start: int = 0, end: int | None = None) -> Diagnostic | None:
     """The first string, comment or bracket that has no partner, or the bracket that goes too deep."""
-    stack: list[Mark] = []
+    stack: list[_Bracket] = []
     for mark in marks(text, start, end):
-        if mark.kind == "open":
-            stack.append(mark)
-            if len(stack) > MAX_NESTING:
-                return too_deep(Span(mark.start, mark.start + 1))
-        elif mark.kind == "close":
-            if not stack or stack[-1].text != _OPENING[mark.text]:
-                return _mismatch(mark, stack)
-            stack.pop()
-        elif mark.kind in _UNCLOSED:
+        if mark.kind in _UNCLOSED:
             return _UNCLOSED[mark.kind](mark)
+        if mark.kind in ("open", "close"):
+            for offset, bracket in enumerate(mark.text, mark.start):
+                if mistake := _take(_Bracket(bracket, Span(offset, offset + 1)), stack):
+                    return mistake
     return _never_closed(stack[-1]) if stack else None
 
 
-def is_stray(diagnostic: Diagnostic) -> bool:
-    """Whether it is about a closing bracket that nothing opened."""
-    return diagnostic.message.endswith(_STRAY)
+class _Bracket(NamedTuple):
+    text: str
+    span: Span
 
 
-_STRAY = "closes nothing"
+def _take(bracket: _Bracket, stack: list[_Bracket]) -> Diagnostic | None:
+    """Put an opening bracket on the stack, or take the partner of a closing one from it."""
+    if bracket.text in _CLOSING:
+        stack.append(bracket)
+        return too_deep(bracket.span) if len(stack) > MAX_NESTING else None
+    if not stack or stack[-1].text != _OPENING[bracket.text]:
+        return _mismatch(bracket, stack)
+    stack.pop()
+    return None
 
 
-def _mismatch(close: Mark, stack: list[Mark]) -> Diagnostic:
+def _mismatch(close: _Bracket, stack: list[_Bracket]) -> Diagnostic:
     """A closing bracket that does not fit: either an inner bracket was left open, or it is the wrong one."""
-    span = Span(close.start, close.start + 1)
-    wanted = _OPENING[close.text]
     if not stack:
-        return error("HL102", f"this `{close.text}` {_STRAY}", span, hint="take it away, or open a bracket for it")
+        hint = "take it away, or open a bracket for it"
+        return error("HL102", f"this `{close.text}` closes nothing", close.span, hint=hint)
     inner = stack[-1]
-    if any(mark.text == wanted for mark in stack):
+    if any(bracket.text == _OPENING[close.text] for bracket in stack):
         return _never_closed(inner)
-    related = Related(f"this `{inner.text}` is open", Span(inner.start, inner.start + 1))
     message = f"found `{close.text}` where `{_CLOSING[inner.text]}` must close the `{inner.text}`"
-    return error("HL102", message, span, related=(related,))
+    return error("HL102", message, close.span, related=(Related(f"this `{inner.text}` is open", inner.span),))
 
 
-def _never_closed(mark: Mark) -> Diagnostic:
-    span = Span(mark.start, mark.start + 1)
-    return error("HL105", f"this `{mark.text}` is never closed", span, hint=f"add the `{_CLOSING[mark.text]}` it needs")
+def _never_closed(bracket: _Bracket) -> Diagnostic:
+    hint = f"add the `{_CLOSING[bracket.text]}` it needs"
+    return error("HL105", f"this `{bracket.text}` is never closed", bracket.span, hint=hint)
 
 
 def _string(mark: Mark) -> Diagnostic:

@@ -17,7 +17,7 @@ from halo_lang import nodes
 from halo_lang.builder import Head, Refusal
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.grammar import read
-from halo_lang.lexical import first_mistake, is_stray, marks
+from halo_lang.lexical import first_mistake, marks, open_comment
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING, UNCLOSED
 from halo_lang.program import Unit
 from halo_lang.source import Span
@@ -30,22 +30,23 @@ _MISSPELT = re.compile(rf"(?:{NAME}){GAP}(?P<name>{NAME})")
 _HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})", re.MULTILINE)
 _GAP = re.compile(GAP)
 _MOST_MISTAKES = 50
+_UNEXPECTED, _UNCLOSED = "HL102", "HL105"
+_CLOSING = (")", "]", "}")
 
 
 def attempt(text: str, span: Span, rule: str) -> Any:
     """What a part of `text` is by a rule of the grammar; a Diagnostic where it is not.
 
-    Open strings and brackets come first, as they make the rest unreadable; a bracket too many does not.
+    Open strings and brackets come first, as they make the rest unreadable. A closing bracket that does not fit does
+    not, and what the grammar finds in front of it is nearer to the mistake.
     """
     unreadable = first_mistake(text, *span)
-    if unreadable and not is_stray(unreadable):
+    if unreadable and unreadable.code != _UNEXPECTED:
         return unreadable
     part = _parsed(text, span, rule)
-    return part if not unreadable or _is_before(part, unreadable) else unreadable
-
-
-def _is_before(part: Any, mistake: Diagnostic) -> bool:
-    return isinstance(part, Diagnostic) and part.span.start < mistake.span.start
+    if unreadable and (not isinstance(part, Diagnostic) or part.span.start >= unreadable.span.start):
+        return unreadable
+    return part
 
 
 def _parsed(text: str, span: Span, rule: str) -> Any:
@@ -59,8 +60,7 @@ def _parsed(text: str, span: Span, rule: str) -> Any:
 
 def recover(text: str) -> Unit:
     """The unit for a text that does not parse as a whole, or whose brackets go too deep to try."""
-    comment = next((mark.start for mark in marks(text) if mark.kind == "comment"), None)
-    if comment is not None:
+    if (comment := open_comment(text)) is not None:
         return _with_open_comment(text, comment)
     keyword, name = _declared(text)
     ghosts = frozenset((name,)) if name else frozenset[str]()
@@ -126,9 +126,10 @@ class _Reader:
         if not isinstance(part, Diagnostic):
             return part
         # A bracket left open in a part before has its partner here: that mistake has been told.
-        if not (self._unclosed and is_stray(part)):
+        partner = part.code == _UNEXPECTED and self._text[part.span.start : part.span.end] in _CLOSING
+        if not (self._unclosed and partner):
             self.mistakes.append(part)
-        self._unclosed = self._unclosed or part.code == "HL105"
+        self._unclosed = self._unclosed or part.code == _UNCLOSED
         return None
 
     def stages(self, spans: list[Span]) -> Iterator[nodes.Stage]:
@@ -149,9 +150,9 @@ def _parts(text: str) -> _Parts:
     for mark in marks(text):
         match mark.kind:
             case "open":
-                depth += 1
+                depth += len(mark.text)
             case "close":
-                depth = max(0, depth - 1)
+                depth = max(0, depth - len(mark.text))
             case "colon" if depth == 0 and head is None and not cuts:
                 head = mark.start + 1
             case "operator" if depth == 0 or mark.leads:
