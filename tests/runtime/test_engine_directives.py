@@ -91,6 +91,25 @@ async def test_the_agents_own_directive_wins_over_the_pipelines() -> None:
     assert len(model.requests) == 2
 
 
+async def test_the_directive_on_an_agent_holds_for_the_tools_it_calls() -> None:
+    failures = [ToolError("down", retryable=True), ToolError("down", retryable=True)]
+
+    def answer(method: str, args: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return "up"
+
+    clock, tool = FakeClock(), StubTool(answer)
+    world = runtime({"Bot.get_issue": "seen"}, clock=clock)
+    world.register_tool_provider("GitHub", tool)
+    text = (
+        'tool Repo : GitHub("t")\n@retry(2, 1s)\nagent Bot [openai/gpt-4o-mini] equips Repo\n'
+        "pipeline Main() -> Result: |> Bot.get_issue(tool: Repo, number: 1)"
+    )
+    result = await world.run(halo_lang.parse(text))
+    assert (result.output, len(tool.calls), clock.slept) == ("seen", 3, [1.0, 2.0])
+
+
 async def test_the_directive_on_a_pipeline_holds_for_its_tools() -> None:
     failures = [ToolError("down", retryable=True), ToolError("down", retryable=True)]
 

@@ -98,7 +98,9 @@ class AgentCall:
             return None, ()
         tool, label = self.first_tool.tool, f"{self.first_tool.tool}.{self.method}"
         arguments = bind_arguments(label, self.first_tool.method, (), parameters)
-        value, place = await call_tool(frame, f"{path}/tool", tool, self.method, arguments, origins=origins)
+        value, place = await call_tool(
+            frame, f"{path}/tool", tool, self.method, arguments, origins=origins, retry=self.agent.directives.retry
+        )
         write = NamespaceWrite(tool, self.method, value, frozenset((place,)))
         return ToolResult(label, value, settings.tool_result_chars), (write,)
 

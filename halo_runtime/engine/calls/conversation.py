@@ -227,7 +227,8 @@ class Conversation:
             if verdict.reasons:
                 raise ToolError("; ".join(verdict.reasons))
             bound = bind_arguments(call.name, function.method, (), arguments)
-            result, _ = await call_tool(self.frame, place, function.tool, function.method.name, bound, origins=origins)
+            retry, tool, method = self.call.agent.directives.retry, function.tool, function.method.name
+            result, _ = await call_tool(self.frame, place, tool, method, bound, origins=origins, retry=retry)
         except ToolError as error:
             entry["error"] = self.frame.run.redactor.text(error.message)
             return f"Error: {error.message}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from halo_lang.catalog.signature import Method
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.calls.base import Outcome
+from halo_runtime.engine.directives import Retry
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.engine.events import ToolRequested, ToolResponded
 from halo_runtime.engine.expressions import Expression
@@ -34,7 +35,9 @@ class ToolCall:
         expressions = [*self.positional, *self.named.values()]
         origins = NO_ORIGINS.union(*(frame.origins_of_all(expression.paths) for expression in expressions))
         arguments = bind_arguments(self.label, self.method, positional, named)
-        result, place = await call_tool(frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins)
+        result, place = await call_tool(
+            frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins, retry=None
+        )
         return Outcome(result, frozenset((place,)))
 
 
@@ -54,15 +57,25 @@ def bind_arguments(
 
 
 async def call_tool(
-    frame: Frame, path: str, tool: str, method: str, arguments: JsonObject, *, origins: Origins
+    frame: Frame,
+    path: str,
+    tool: str,
+    method: str,
+    arguments: JsonObject,
+    *,
+    origins: Origins,
+    retry: Retry | None,
 ) -> tuple[Json, str]:
-    """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError."""
+    """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError.
+
+    `retry` is that of the agent the call is for; without one the pipeline's holds.
+    """
 
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
         return await _try(frame, place, tool, method, arguments, origins), place
 
-    (result, place), _ = await with_retries(frame, path, frame.directives.retry, once)
+    (result, place), _ = await with_retries(frame, path, retry or frame.directives.retry, once)
     for warning in result["warnings"]:
         frame.run.warn(frame, f"{tool}.{method}: {warning}")
     return result["value"], place
