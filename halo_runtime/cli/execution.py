@@ -39,7 +39,7 @@ def execute(options: RunOptions) -> int:
 
 
 def load(path: str) -> Analysis:
-    """The program of a file, checked and without errors. UsageError where it cannot be read, ProgramError where it has errors."""
+    """The program of a file, checked. UsageError where it cannot be read, ProgramError where it has errors."""
     source, undecodable = read_source(path)
     if undecodable is not None:
         raise ProgramError([undecodable], source)

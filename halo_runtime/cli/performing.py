@@ -22,7 +22,7 @@ CATCH_UP_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is to be run: a checked program's pipeline. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
+    """What is to be run. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
 
     analysis: Analysis
     pipeline: str

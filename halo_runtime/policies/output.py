@@ -33,7 +33,7 @@ class OutputRule:
     complaint: Callable[[str], str | None]
     points: frozenset[Point] = frozenset({"output"})
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:  # noqa: ARG002
+    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
         """Block a reply with a complaint; texts at other points pass."""
         reason = self.complaint(text) if point in self.points else None
         return ALLOW if reason is None else Decision("block", reason)
@@ -95,7 +95,7 @@ def _is_too_large(pattern: str) -> bool:
     return nested * max(1, sum(count for is_group, count in counts if not is_group)) > MAX_REPETITIONS
 
 
-def require_json(args: JsonObject) -> PolicyRule:  # noqa: ARG001
+def require_json(args: JsonObject) -> PolicyRule:
     """`RequireJSON`: the reply is one JSON object or array; prose or a fence around it is tolerated."""
     return OutputRule(_no_json)
 
