@@ -6,13 +6,16 @@ check holds as long as the answers are the same: that is what makes checking inc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from halo_lang.nodes import Agent, Declaration, Pipeline, Policy, Provider, Schema, TypeRef
+from halo_lang import catalog
+from halo_lang.nodes import Agent, Boolean, Declaration, Pipeline, Policy, Provider, Schema, String, TypeRef
+from halo_lang.placeholders import placeholders
+from halo_lang.records import record
 from halo_lang.source import Span
 from halo_lang.spelling import NameIndex
 
@@ -29,25 +32,36 @@ class Kind(StrEnum):
     """Declared by something that does not parse; nothing is reported about it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interface:
     """What others can see of a declaration; free of places, so that moving or editing its inside changes nothing.
 
-    `parameters` are a pipeline's, `equips` an agent's tools, `provider` a tool's, `contains` the schemas that a
-    schema holds without an Array between.
+    `parameters` are a pipeline's; `provider` is a tool's, `changes` whether it can change anything; `contains` are the
+    schemas that a schema holds without an Array between. An agent's are `equips`, `requires`, and `fills`: the
+    parameters of its callers that its system prompt may read (see `parameter_at`). `asks_json` tells of an agent
+    that its system prompt asks for JSON, of a policy that it demands it.
     """
 
     kind: Kind
     parameters: tuple[str, ...] = ()
-    equips: frozenset[str] = frozenset()
     provider: str = ""
+    changes: bool = False
     contains: tuple[str, ...] = ()
+    equips: frozenset[str] = frozenset()
+    requires: frozenset[str] = frozenset()
+    fills: frozenset[str] = frozenset()
+    asks_json: bool = False
 
 
 GHOST: Final = Interface(Kind.UNKNOWN)
 ARRAYS: Final = frozenset({"Array", "List"})
+EVERY_PARAMETER: Final = "*"
 FIELD_TYPES: Final = ("String", "Number", "Integer", "Boolean", *sorted(ARRAYS), "Object", "JSON", "Any")
 """What a schema's field may be beside another schema (seed 003)."""
+
+
+_JSON_RULES: Final = frozenset({"RequireJSON", "RequireSchema"})
+_WORD_JSON: Final = re.compile(r"\bjson\b", re.IGNORECASE)
 
 
 def interface_of(declaration: Declaration) -> Interface:
@@ -60,12 +74,29 @@ def held_types(schema: Schema) -> list[TypeRef]:
     return [field.type for field in schema.fields if field.type.name.text not in FIELD_TYPES]
 
 
-def _policy(_: Policy) -> Interface:
-    return Interface(Kind.POLICY)
+def parameter_at(path: Sequence[str]) -> str | None:
+    """The name that a path reads where that is a parameter; `EVERY_PARAMETER` for all, None where it cannot be one."""
+    if path[0] != "context":
+        return path[0]
+    if len(path) > 1 and path[1] == "input":
+        return path[2] if len(path) > 2 else EVERY_PARAMETER
+    return None
+
+
+def asks_for_json(text: str) -> bool:
+    """Whether an instruction or system prompt has the word JSON in it (spec 12.3)."""
+    return _WORD_JSON.search(text) is not None
+
+
+def _policy(node: Policy) -> Interface:
+    return Interface(Kind.POLICY, asks_json=any(rule.name.text in _JSON_RULES for rule in node.rules))
 
 
 def _provider(node: Provider) -> Interface:
-    return Interface(Kind.TOOL, provider=node.provider.text)
+    spec = catalog.provider(node.provider.text)
+    named = ((argument.name.text, argument.value) for argument in node.args if argument.name is not None)
+    flags = {name: value.value for name, value in named if isinstance(value, Boolean)}
+    return Interface(Kind.TOOL, provider=node.provider.text, changes=spec is not None and spec.can_change(flags))
 
 
 def _schema(node: Schema) -> Interface:
@@ -73,7 +104,27 @@ def _schema(node: Schema) -> Interface:
 
 
 def _agent(node: Agent) -> Interface:
-    return Interface(Kind.AGENT, equips=frozenset(name.text for name in node.names("equips")))
+    system = _system_prompt(node)
+    fills = (parameter_at(found.segments) for found in placeholders(system)) if "{{" in system else ()
+    return Interface(
+        Kind.AGENT,
+        equips=frozenset(name.text for name in node.names("equips")),
+        requires=frozenset(name.text for name in node.names("requires")),
+        fills=frozenset(name for name in fills if name is not None),
+        asks_json=asks_for_json(system),
+    )
+
+
+def _system_prompt(node: Agent) -> str:
+    """The `system` modifier, else the entry in the brackets."""
+    if node.system is not None:
+        return node.system.value
+    known = catalog.AGENT_SETTINGS.by_name
+    for setting in node.config:
+        entry = known.get(setting.name.text) if setting.name is not None else None
+        if entry is not None and entry.name == "system" and isinstance(setting.value, String):
+            return setting.value.value
+    return ""
 
 
 def _pipeline(node: Pipeline) -> Interface:

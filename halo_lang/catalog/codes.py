@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from halo_lang.records import record
 
 _AGENT = "agent Bot [openai/gpt-4o-mini]\n"
 _REPO_USER = "pipeline Main(n: Number) -> Result: n |> Repo.get_issue(n)"
@@ -14,7 +15,7 @@ _REPO_USER = "pipeline Main(n: Number) -> Result: n |> Repo.get_issue(n)"
 _KEY = "ghp_" + "x7Kq2mVn9RtLw4ZpYc8HsBd1JfGa6EuT0oNi"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Code:
     """A diagnostic code. `wrong` gives exactly this one, `right` shows how it is meant and gives none.
 
@@ -319,6 +320,17 @@ CODES: tuple[Code, ...] = (
         "Programs are shown and shared; read secrets from the environment.",
         f'tool Repo : GitHub("{_KEY}", repo: "acme/api")\n{_REPO_USER}',
         f'tool Repo : GitHub(Env.GITHUB_TOKEN, repo: "acme/api")\n{_REPO_USER}',
+    ),
+    Code(
+        "HL510",
+        "info",
+        "a condition that looks into a text",
+        "A gate, branch or loop reads a field of an agent's answer, and nothing asks the agent for JSON: not its "
+        "instructions or its system prompt (the word JSON is enough), nor a schema as the pipeline's result, nor a "
+        "policy with RequireJSON or RequireSchema. A text has no fields, so the condition would not pass.",
+        f'{_AGENT}pipeline Main(x: String) -> Result:\n  x |> Bot.judge("Is it right?") |? (context.data.judge.right)',
+        f"{_AGENT}pipeline Main(x: String) -> Result:\n"
+        "  x |> Bot.judge('Reply with JSON: {\"right\": true | false}') |? (context.data.judge.right)",
     ),
 )
 """All codes, in order."""

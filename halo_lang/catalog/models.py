@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from halo_lang.records import record
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class ModelPrefix:
     """A model service: how its ids begin and where its settings come from.
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
+from halo_lang.records import record
+
 Type: TypeAlias = Literal[
     "any", "string", "number", "integer", "boolean", "duration", "list", "object",
     "name", "pattern", "tool", "tools", "method", "schema", "rule", "target",
@@ -26,7 +28,7 @@ DURATION = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?(?:ms|[smhd])", re.ASCII
 """A duration as text, the form in which it is a value (spec 12.1)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One argument: what it is called, takes and means.
 
@@ -113,7 +115,7 @@ class Parameter:
 ProblemKind: TypeAlias = Literal["missing", "surplus", "unknown", "duplicate"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """Why arguments do not bind.
 
@@ -126,7 +128,7 @@ class Problem:
     index: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound(Generic[Value]):
     """Arguments by parameter name. `rest` took the further positional ones, `extra` the further named ones."""
 
@@ -231,7 +233,7 @@ class Signature:
 Effect: TypeAlias = Literal["read", "write", "destructive"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """A method of a provider or of `System`: its arguments, the shape of its result, and what it does to the world.
 

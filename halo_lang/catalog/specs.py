@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from halo_lang.catalog.signature import Method, Signature, camel_case, snake_case
+from halo_lang.records import record
 
 
 @dataclass(frozen=True)
@@ -14,7 +16,8 @@ class ProviderSpec:
     """What `tool Name : Provider(config)` may say and what can then be called.
 
     `open_methods`: a name that is not listed is a path or comes from the server, so it is never unknown (HL301).
-    `extra` is the package extra that brings what it needs, None when a bare install has it.
+    `extra` is the package extra that brings what it needs, None when a bare install has it. `changes_if` is the
+    setting, with its value, without which nothing can be changed; None where nothing needs to be allowed.
     """
 
     name: str
@@ -25,6 +28,7 @@ class ProviderSpec:
     aliases: tuple[str, ...] = ()
     open_methods: Method | None = None
     extra: str | None = None
+    changes_if: tuple[str, bool] | None = None
 
     def method(self, name: str) -> Method | None:
         """The method written `name`, in snake_case or camelCase; an open provider has one for every name."""
@@ -35,6 +39,13 @@ class ProviderSpec:
         """The methods' names as the docs spell them."""
         return tuple(method.name for method in self.methods)
 
+    def can_change(self, settings: Mapping[str, object]) -> bool:
+        """Whether a tool with these settings has methods that change something, for ever or not."""
+        if self.changes_if is not None and settings.get(self.changes_if[0]) is not self.changes_if[1]:
+            return False
+        methods = (*self.methods, self.open_methods) if self.open_methods is not None else self.methods
+        return any(method.effect != "read" for method in methods)
+
     @cached_property
     def _spellings(self) -> dict[str, Method]:
         return {spelling(method.name): method for method in self.methods for spelling in (snake_case, camel_case)}
@@ -43,7 +54,7 @@ class ProviderSpec:
 Point: TypeAlias = Literal["input", "output", "tool", "result", "budget", "call"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RuleSpec:
     """A policy rule. `points` are where it is evaluated; `budget` rules count over a run, `call` rules time a call."""
 
@@ -59,7 +70,7 @@ class RuleSpec:
 Target: TypeAlias = Literal["agent", "pipeline"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DirectiveSpec:
     """A directive `@name(…)` and the declarations it may stand on."""
 

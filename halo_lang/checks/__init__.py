@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, TypeAlias
 
 from halo_lang.checks import (
+    answers,
     arguments,
     catalogued,
     declared,
@@ -55,6 +56,7 @@ DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     values.unknown_values,
     unreachable.never_run,
     secrets.written_secrets,
+    answers.looked_into_texts,
 )
 
 PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from halo_lang import catalog, nodes
-from halo_lang.checks.permissions import inside
-from halo_lang.checks.walk import calls, loop_condition
+from halo_lang.checks.walk import calls, inside, loop_condition
 from halo_lang.diagnostics import Diagnostic, Related, error
 from halo_lang.nodes import Arm, Declaration, Directive, LoopStage, Pipeline
 from halo_lang.source import Span

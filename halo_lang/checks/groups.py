@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -12,11 +11,12 @@ from halo_lang.catalog.signature import Parameter, Signature
 from halo_lang.checks.catalogued import prior_tool, provider_of
 from halo_lang.checks.walk import calls
 from halo_lang.nodes import Argument, Call, Declaration, Name
+from halo_lang.records import record
 from halo_lang.source import Span
 from halo_lang.symbols import Kind, Scope
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """The arguments of one call, declaration, directive, rule or stage.
 

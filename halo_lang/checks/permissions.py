@@ -8,11 +8,10 @@ from typing import Final
 
 from halo_lang import nodes
 from halo_lang.checks.references import is_agent_call, tool_names
-from halo_lang.checks.walk import calls, conditions, loop_condition, operands, written_values
+from halo_lang.checks.walk import calls, conditions, loop_operands, operands, written_values
 from halo_lang.diagnostics import Diagnostic, error
 from halo_lang.nodes import Agent, Call, Declaration, Name
 from halo_lang.source import Span
-from halo_lang.strings import Literal
 from halo_lang.symbols import Kind, Scope
 
 _NAME: Final = re.compile(r"[^\W\d]\w*")
@@ -103,20 +102,7 @@ def _env_in_conditions(node: nodes.Pipeline, scope: Scope) -> Iterator[Span]:
         for condition in conditions(stage):
             yield from (operand.span for operand in operands(condition) if _is_env(operand))
         if isinstance(stage, nodes.LoopStage):
-            yield from _env_in_loop(stage.condition, scope)
-
-
-def _env_in_loop(text: nodes.String, scope: Scope) -> Iterator[Span]:
-    condition = loop_condition(text.value)
-    if not isinstance(condition, Diagnostic):
-        literal = Literal(scope.source(text.span))
-        spans = (operand.span for operand in operands(condition) if _is_env(operand))
-        yield from (inside(literal, text.span, span) for span in spans)
-
-
-def inside(literal: Literal, place: Span, span: Span) -> Span:
-    """Where in the source a span of a string's value is written; `place` is that of the literal."""
-    return Span(place.start + literal.offset(span.start), place.start + literal.offset(span.end))
+            yield from (span for operand, span in loop_operands(stage, scope) if _is_env(operand))
 
 
 def _misplaced(span: Span) -> Diagnostic:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from halo_lang import catalog, nodes
+from halo_lang import nodes
 from halo_lang.checks.catalogued import prior_tool
-from halo_lang.checks.walk import bindings, calls
-from halo_lang.nodes import Call, Pipeline, Stage
+from halo_lang.checks.walk import bindings, calls, passes
+from halo_lang.nodes import Pipeline, Stage
 from halo_lang.spelling import NameIndex
 from halo_lang.symbols import Kind, Scope
 
@@ -115,20 +115,15 @@ def _bound(stage: Stage) -> Iterator[str]:
 
 
 def _methods(stage: Stage) -> Iterator[str]:
-    return (call.method.text for call in calls(stage) if call.method is not None and not _passes(call))
+    return (call.method.text for call in calls(stage) if call.method is not None and not passes(call))
 
 
 def _members(stage: Stage) -> Iterator[tuple[str, str]]:
     if isinstance(stage, nodes.ListenStage):
         yield stage.source.text, stage.event.text
     for call in calls(stage):
-        if call.method is not None and not _passes(call):
+        if call.method is not None and not passes(call):
             yield call.callee.text, call.method.text
             tool = prior_tool(call)
             if tool is not None:
                 yield tool.text, call.method.text
-
-
-def _passes(call: Call) -> bool:
-    method = catalog.system_method(call.method.text) if call.method is not None else None
-    return call.callee.text == "System" and method is not None and method.passes

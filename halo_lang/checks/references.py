@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from halo_lang import catalog, nodes
-from halo_lang.checks.walk import calls
+from halo_lang.checks.walk import calls, type_names
 from halo_lang.diagnostics import Diagnostic, Fix, error
-from halo_lang.nodes import Argument, Call, Declaration, Name, TypeRef
+from halo_lang.nodes import Argument, Call, Declaration, Name
+from halo_lang.records import record
 from halo_lang.spelling import NameIndex, listed
 from halo_lang.symbols import FIELD_TYPES, Kind, Scope
 
@@ -17,7 +17,7 @@ _FIELD_TYPE_INDEX: Final = NameIndex(FIELD_TYPES)
 _BUILT_IN: Final = frozenset({"System", "Env"})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reference:
     """A name that must be declared as one of `kinds`; `wanted` says so in words: `agent or model`."""
 
@@ -148,11 +148,9 @@ def _provider(_: nodes.Provider, __: Scope) -> Iterator[Reference]:
 
 def _schema(node: nodes.Schema, _: Scope) -> Iterator[Reference]:
     for field in node.fields:
-        type_: TypeRef | None = field.type
-        while type_ is not None:
-            if type_.name.text not in FIELD_TYPES:
-                yield Reference(type_.name, "schema or type", (Kind.SCHEMA,))
-            type_ = type_.item
+        for name in type_names(field.type):
+            if name.text not in FIELD_TYPES:
+                yield Reference(name, "schema or type", (Kind.SCHEMA,))
 
 
 def _agent(node: nodes.Agent, _: Scope) -> Iterator[Reference]:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from halo_lang import nodes
-from halo_lang.checks.permissions import inside
 from halo_lang.checks.reach import NAMESPACES, Reach
-from halo_lang.checks.walk import arguments, conditions, leaves, operands, written_values
+from halo_lang.checks.walk import arguments, conditions, inside, leaves, operands, written_values
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Declaration, Pipeline, Stage, String
 from halo_lang.placeholders import placeholders as placeholders_of

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from halo_lang import nodes
-from halo_lang.checks.permissions import inside
 from halo_lang.checks.reach import NAMESPACES, Reach
-from halo_lang.checks.walk import calls, conditions, leaves, loop_condition, operands
+from halo_lang.checks.walk import calls, condition_paths, leaves
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Argument, Call, Declaration, Path, Pipeline, Stage
 from halo_lang.source import Span
-from halo_lang.strings import Literal
 from halo_lang.symbols import Kind, Scope
 
 _WORDS: Final = frozenset({"auto", "none", "current", "Env", "context"})
@@ -38,12 +36,11 @@ def _stage_paths(stage: Stage, scope: Scope) -> Iterator[tuple[Path, frozenset[s
     local = frozenset((stage.item.text, "index")) if isinstance(stage, nodes.EachStage) else _NOWHERE
     for call in calls(stage):
         yield from ((path, local) for path in _paths(argument.value for argument in _values(call, scope)))
-    for condition in conditions(stage):
-        yield from ((operand, _NOWHERE) for operand in operands(condition) if isinstance(operand, Path))
-    yield from ((path, _NOWHERE) for path in _own_paths(stage, scope))
+    yield from ((path, _NOWHERE) for path in condition_paths(stage, scope))
+    yield from ((path, _NOWHERE) for path in _own_paths(stage))
 
 
-def _own_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
+def _own_paths(stage: Stage) -> Iterator[Path]:
     match stage:
         case nodes.EachStage():
             yield from _paths((stage.source, *(argument.value for argument in stage.args)))
@@ -51,7 +48,6 @@ def _own_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
             yield from _paths(argument.value for argument in _without_channel(stage.args))
         case nodes.LoopStage():
             yield from _paths(argument.value for argument in stage.args)
-            yield from _loop_paths(stage.condition, scope)
         case _:
             return
 
@@ -73,16 +69,6 @@ def _without_channel(args: Iterable[Argument]) -> Iterator[Argument]:
 
 def _paths(values: Iterable[nodes.ArgumentValue]) -> Iterator[Path]:
     return (leaf for leaf in leaves(values) if isinstance(leaf, Path))
-
-
-def _loop_paths(text: nodes.String, scope: Scope) -> Iterator[Path]:
-    condition = loop_condition(text.value)
-    if isinstance(condition, Diagnostic):
-        return
-    literal = Literal(scope.source(text.span))
-    for operand in operands(condition):
-        if isinstance(operand, Path):
-            yield Path(operand.parts, inside(literal, text.span, operand.span))
 
 
 def _unknown(path: Path, reach: Reach, stage: int, local: frozenset[str], scope: Scope) -> Iterator[Diagnostic]:

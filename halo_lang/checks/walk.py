@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from halo_lang import nodes
+from halo_lang import catalog, nodes
 from halo_lang.diagnostics import Diagnostic
-from halo_lang.nodes import Argument, ArgumentValue, Call, Condition, Declaration, Name, Stage
+from halo_lang.nodes import Argument, ArgumentValue, Call, Condition, Declaration, Name, Path, Stage
+from halo_lang.source import Span
+from halo_lang.strings import Literal
+from halo_lang.symbols import Scope
 
 Leaf: TypeAlias = (
     nodes.String | nodes.Number | nodes.Duration | nodes.Boolean | nodes.Null | nodes.Path | nodes.ModelRef
@@ -28,6 +31,20 @@ def calls(stage: Stage) -> tuple[Call, ...]:
             return (stage.call,) if stage.call is not None else ()
         case _:
             return ()
+
+
+def passes(call: Call) -> bool:
+    """Whether a call is one of `System` that lets the value pass and leaves no result."""
+    method = catalog.system_method(call.method.text) if call.method is not None else None
+    return call.callee.text == "System" and method is not None and method.passes
+
+
+def type_names(type_: nodes.TypeRef) -> Iterator[Name]:
+    """The names in a type: `Array<Answer>` has two."""
+    inner: nodes.TypeRef | None = type_
+    while inner is not None:
+        yield inner.name
+        inner = inner.item
 
 
 def bindings(stage: Stage) -> tuple[Name, ...]:
@@ -71,6 +88,16 @@ def leaves(values: Iterable[ArgumentValue]) -> Iterator[Leaf]:
                 yield leaf
 
 
+def condition_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
+    """The paths in a stage's conditions, that of a loop included, with their places in the source."""
+    for condition in conditions(stage):
+        yield from (operand for operand in operands(condition) if isinstance(operand, Path))
+    if isinstance(stage, nodes.LoopStage):
+        for operand, span in loop_operands(stage, scope):
+            if isinstance(operand, Path):
+                yield Path(operand.parts, span)
+
+
 def operands(condition: Condition) -> list[nodes.Path | nodes.String]:
     """The paths and texts in a condition, in order."""
     found: list[nodes.Path | nodes.String] = []
@@ -102,6 +129,21 @@ def loop_condition(text: str) -> Condition | Diagnostic:
     from halo_lang.parser import parse_condition
 
     return parse_condition(text)
+
+
+def loop_operands(stage: nodes.LoopStage, scope: Scope) -> Iterator[tuple[Path | nodes.String, Span]]:
+    """The paths and texts in a loop's condition, each with its place in the source; none where it does not parse."""
+    text = stage.condition
+    condition = loop_condition(text.value)
+    if not isinstance(condition, Diagnostic):
+        literal = Literal(scope.source(text.span))
+        for operand in operands(condition):
+            yield operand, inside(literal, text.span, operand.span)
+
+
+def inside(literal: Literal, place: Span, span: Span) -> Span:
+    """Where in the source a span of a string's value is written; `place` is that of the literal."""
+    return Span(place.start + literal.offset(span.start), place.start + literal.offset(span.end))
 
 
 def _values(args: Iterable[Argument]) -> Iterator[Leaf]:

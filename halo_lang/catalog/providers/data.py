@@ -186,6 +186,7 @@ POSTGRESQL = ProviderSpec(
     "A PostgreSQL database.",
     "tool CoreDB : PostgreSQL(Env.DATABASE_URL)",
     extra="postgres",
+    changes_if=("readOnly", False),
 )
 SQL = ProviderSpec(
     "SQL",
@@ -193,6 +194,7 @@ SQL = ProviderSpec(
     _SQL_METHODS,
     "A PostgreSQL database, or an SQLite file by `sqlite:///file`.",
     'tool CoreDB : SQL("sqlite:///data.db")',
+    changes_if=("readOnly", False),
 )
 
 PROVIDERS: tuple[ProviderSpec, ...] = (KV, FILE, VECTOR_STORE, POSTGRESQL, SQL)

@@ -61,6 +61,7 @@ WORKSPACE = ProviderSpec(
     ),
     "Files in one folder.",
     'tool Room : Workspace("room", write: true)',
+    changes_if=("write", True),
 )  # fmt: skip
 
 BASH = ProviderSpec(
