@@ -10,10 +10,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
-from lark import Token
-
 from halo_lang import nodes
 from halo_lang.diagnostics import Diagnostic, error
+from halo_lang.lark_parts import Token
 from halo_lang.lexicon import KEYWORDS, MAX_NESTING
 from halo_lang.source import Span
 from halo_lang.strings import decode

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from halo_lang.excerpt import excerpt, visible
+from halo_lang.records import record
 from halo_lang.source import Source, Span
 
 
@@ -18,7 +19,7 @@ class Severity(StrEnum):
     INFO = "info"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Related:
     """Another place that explains a diagnostic ("first declared here")."""
 
@@ -26,7 +27,7 @@ class Related:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """A text edit that certainly mends the diagnostic: replace `span` by `text`."""
 
@@ -34,7 +35,7 @@ class Fix:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One finding. Codes are stable (spec 1.4); `message` says what, `hint` what to do.
 

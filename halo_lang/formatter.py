@@ -15,6 +15,7 @@ from halo_lang.layout import Break, Doc, LineComment, group, nest, render
 from halo_lang.nodes import Agent, BranchStage, Declaration, ModelRef, Pipeline
 from halo_lang.parser import parse
 from halo_lang.program import Program, Unit
+from halo_lang.records import record
 from halo_lang.source import Source
 from halo_lang.trivia import Gap, Remark, Token, code_end, read_gap, tokens
 
@@ -99,7 +100,7 @@ def _models(declaration: Declaration) -> Iterator[tuple[int, int]]:
 # --- declarations
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Clause:
     """A part of a declaration that begins a line: a directive, the head, a modifier, the start value, a stage."""
 

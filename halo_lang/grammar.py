@@ -12,12 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-import lark
-from lark import Lark
-from lark.grammar import Rule
-from lark.lexer import PatternStr, TerminalDef
-
 from halo_lang.builder import Builder
+from halo_lang.lark_parts import Lark, PatternStr, Rule, TerminalDef, lark_version
 from halo_lang.lexer import ContextualLexer, Part
 from halo_lang.source import Span
 
@@ -27,7 +23,7 @@ STARTS = ("declaration", "head", "value", "stage", "condition")
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 TABLES = Path(__file__).with_name("grammar.json")
 
-_SERIES = lark.__version__.rpartition(".")[0]
+_SERIES = lark_version.rpartition(".")[0]
 
 
 @cache

@@ -7,9 +7,10 @@ several in a row are one and no line ends in white space.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeAlias
+
+from halo_lang.records import record
 
 
 class Break(Enum):
@@ -27,14 +28,14 @@ class Break(Enum):
     """Nothing on one line, else the comma behind a last item."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LineComment:
     """A text that the rest of its line belongs to; it never counts for the width."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Nest:
     """Parts whose line breaks are indented by `width` more."""
 
@@ -42,7 +43,7 @@ class Nest:
     parts: tuple[Doc, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Group:
     """Parts that share one line, or are broken at each of their own breaks; `broken` ones always are."""
 
@@ -73,7 +74,7 @@ def _must_break(doc: Doc) -> bool:
             return doc is Break.HARD or isinstance(doc, LineComment)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Task:
     """A part to be written, at an indentation, on one line or not."""
 

@@ -11,9 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from lark import Token
-from lark.exceptions import UnexpectedCharacters
-from lark.lexer import Lexer, TerminalDef
+from halo_lang.lark_parts import Lexer, TerminalDef, Token, UnexpectedCharacters
 
 _Match = Callable[[str, int, int], "re.Match[str] | None"]
 

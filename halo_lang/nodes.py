@@ -7,13 +7,13 @@ spec 1.2 line by line. Names keep their own span because diagnostics point at th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from halo_lang.records import record
 from halo_lang.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name:
     """An identifier, keyword-as-name or path digit where it is written."""
 
@@ -24,7 +24,7 @@ class Name:
 # --- values -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class String:
     """A string literal: `value` after escapes and dedent, `quote` one of `"`, `'`, `\"\"\"`.
 
@@ -36,7 +36,7 @@ class String:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """`12`, `-3`, `0.5`, `1e6`: an int where it is written as one, else a float."""
 
@@ -44,7 +44,7 @@ class Number:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Duration:
     """`500ms`, `1.5h`: as a value it is its text as written (spec 12.1); `seconds` for those that wait."""
 
@@ -53,7 +53,7 @@ class Duration:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Boolean:
     """`true` or `false`."""
 
@@ -61,14 +61,14 @@ class Boolean:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Null:
     """`null`."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListValue:
     """`[a, b]`."""
 
@@ -76,7 +76,7 @@ class ListValue:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Path:
     """`name`, `name.field.0`, `context`, `context.data.x`, `Env.NAME`: its parts in order, digits as text."""
 
@@ -93,7 +93,7 @@ class Path:
         return tuple(part.text for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelRef:
     """A model id as written, without quotes."""
 
@@ -101,7 +101,7 @@ class ModelRef:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """A policy rule `Name(args)`; also an argument of another rule (spec 12.1: `Audit(Block(PII))`)."""
 
@@ -114,7 +114,7 @@ Value: TypeAlias = String | Number | Duration | Boolean | Null | ListValue | Pat
 ArgumentValue: TypeAlias = Value | ModelRef | Rule
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """`value` or `name: value`, of a call, a provider, a directive, a rule or an agent's brackets."""
 
@@ -128,7 +128,7 @@ class Argument:
 Comparator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Or:
     """`left || right`."""
 
@@ -137,7 +137,7 @@ class Or:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class And:
     """`left && right`."""
 
@@ -146,7 +146,7 @@ class And:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Not:
     """`!operand`."""
 
@@ -154,7 +154,7 @@ class Not:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """`left operator right`."""
 
@@ -170,7 +170,7 @@ Condition: TypeAlias = Or | And | Not | Comparison | String | Number | Duration 
 # --- calls and stages ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """`Callee.method(args)`, or `Pipeline(args)` with no method. `close` is the closing bracket."""
 
@@ -181,7 +181,7 @@ class Call:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PipeStage:
     """`|> call as name`"""
 
@@ -191,7 +191,7 @@ class PipeStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GateStage:
     """`|? (condition)`; the arrow form `|? (condition) => call as name` is this gate and then `|> call`.
 
@@ -206,7 +206,7 @@ class GateStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arm:
     """`(condition) => call`, or `else => call` with no condition."""
 
@@ -215,7 +215,7 @@ class Arm:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BranchStage:
     """`|? { arms } as name`"""
 
@@ -225,7 +225,7 @@ class BranchStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FanOutItem:
     """One `Call() as name` of a fan-out."""
 
@@ -234,7 +234,7 @@ class FanOutItem:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FanOutStage:
     """`|* { call as name, call } as name`"""
 
@@ -244,7 +244,7 @@ class FanOutStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EachStage:
     """`|* each(item in source, args) => call as name`"""
 
@@ -257,7 +257,7 @@ class EachStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class YieldStage:
     """`|! yield(args) as name`"""
 
@@ -267,7 +267,7 @@ class YieldStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ListenStage:
     """`~> listen(Source.Event) as name`"""
 
@@ -278,7 +278,7 @@ class ListenStage:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoopStage:
     """`|<> loop(Agent, "condition", args) as name`"""
 
@@ -296,7 +296,7 @@ Stage: TypeAlias = PipeStage | GateStage | BranchStage | FanOutStage | EachStage
 # --- declarations -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Directive:
     """`@name(args)`; `span` begins at the `@`."""
 
@@ -305,7 +305,7 @@ class Directive:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Policy:
     """`policy Name : Rule(args) & Rule(args)`."""
 
@@ -314,7 +314,7 @@ class Policy:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Provider:
     """A `tool` or a `store`: both mean the same (seed 004)."""
 
@@ -325,7 +325,7 @@ class Provider:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TypeRef:
     """`Name` or `Name<item>`."""
 
@@ -334,7 +334,7 @@ class TypeRef:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """A schema's field or a pipeline's parameter: `name: type`."""
 
@@ -343,7 +343,7 @@ class Field:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schema:
     """`schema Name { field: Type, … }`."""
 
@@ -352,7 +352,7 @@ class Schema:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SystemModifier:
     """`system "…"`."""
 
@@ -360,7 +360,7 @@ class SystemModifier:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NamesModifier:
     """`equips A, B` or `requires P, Q`."""
 
@@ -372,7 +372,7 @@ class NamesModifier:
 Modifier: TypeAlias = SystemModifier | NamesModifier
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Agent:
     """`agent Name [model, key: value, …]` with its modifiers."""
 
@@ -395,7 +395,7 @@ class Agent:
         return tuple(name for modifier in chosen for name in modifier.names)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pipeline:
     """`pipeline Name(param: Type, …) -> Type:` with its start value and stages."""
 

@@ -56,10 +56,9 @@ def _unit(text: str, piece: Piece) -> Unit:
 
 def _declaration(text: str, too_deep: bool) -> Unit:
     # Lark is most of what a small file costs, so it waits until there is something to parse.
-    from lark.exceptions import UnexpectedInput
-
     from halo_lang.builder import Refusal, empty
     from halo_lang.grammar import read
+    from halo_lang.lark_parts import UnexpectedInput
 
     if too_deep:
         return _broken(text)

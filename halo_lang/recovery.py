@@ -11,12 +11,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from lark.exceptions import UnexpectedInput
-
 from halo_lang import nodes
 from halo_lang.builder import Head, Refusal
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.grammar import read
+from halo_lang.lark_parts import UnexpectedInput
 from halo_lang.lexical import first_mistake, marks, open_comment
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING, UNCLOSED
 from halo_lang.program import Unit

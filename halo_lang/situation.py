@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from halo_lang.diagnostics import Diagnostic, Fix, error
 from halo_lang.excerpt import visible
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, KEYWORDS, NAME, STAGE_OPERATOR, STRING
+from halo_lang.records import record
 from halo_lang.source import Span
 
 DECLARATIONS = frozenset(word.upper() for word in DECLARATION_KEYWORDS) | {"AT"}
@@ -22,7 +22,7 @@ _LEXEME = re.compile(
 _LONGEST_SHOWN = 40
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lexeme:
     """A piece of text judged by its look alone; empty at the beginning and the end."""
 
@@ -38,7 +38,7 @@ class Lexeme:
         return f"`{visible(shown)}{'…' if shown != self.text else ''}`"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Situation:
     """What was read last, what was found then, and what the grammar could have gone on with."""
 
@@ -91,7 +91,7 @@ class Situation:
         return self.expected == frozenset(terminals)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mistake:
     """One entry of the table. `message` and `hint` may name `{found}`, `{before}` and `{meant}`."""
 

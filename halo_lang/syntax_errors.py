@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from lark.exceptions import UnexpectedInput
-
 from halo_lang.diagnostics import Diagnostic, error
 from halo_lang.grammar import spelling
+from halo_lang.lark_parts import UnexpectedInput
 from halo_lang.mistakes import MISTAKES
 from halo_lang.situation import DECLARATIONS, OPERANDS, VALUES, Situation
 from halo_lang.source import Span

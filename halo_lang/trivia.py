@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from halo_lang.lexicon import COMMENT, NAME, STAGE_OPERATOR, STRING
+from halo_lang.records import record
 
 _GAP = re.compile(rf"(?:\s++|{COMMENT})*+")
 _PIECE = re.compile(rf"(?P<comment>{COMMENT})|\s++")
@@ -21,7 +22,7 @@ _ROUGH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Remark:
     """Comments that share a line, `text`, with the number of line breaks in front of them."""
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.nodes import And, Comparison, Not, Or
+from halo_lang.records import record
 from halo_runtime.errors import ConditionError
 from halo_runtime.json_types import MISSING, Json, Missing
 from halo_runtime.values import compact, truthy, type_name
@@ -52,7 +52,7 @@ _TRUE: Final = Verdict(True)
 _FALSE: Final = Verdict(False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledCondition:
     """A condition ready to be evaluated often; `paths` are all paths it may read, in order of first mention."""
 

@@ -19,9 +19,9 @@ Control flow (a pause, a halt) is not an error: see engine/effects.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from halo_lang.source import Source
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where in the source a failing stage stands: `stage` its label, line and column from 1."""
 

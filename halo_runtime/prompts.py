@@ -6,10 +6,11 @@ The user message is a row of sections with one blank line between, empty ones le
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json
 from halo_runtime.models.base import Message
 from halo_runtime.values import text_of
@@ -17,7 +18,7 @@ from halo_runtime.values import text_of
 DEFAULT_TOOL_RESULT_CHARS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResult:
     """What `tool: Repo` brought: `label` is `Repo.get_issue`; longer texts than `limit` code points are cut."""
 
@@ -26,7 +27,7 @@ class ToolResult:
     limit: int = DEFAULT_TOOL_RESULT_CHARS
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreMatches:
     """What a store adds by itself: `label` is the store's name, `entries` its closest matches."""
 
@@ -34,7 +35,7 @@ class StoreMatches:
     entries: tuple[Json, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PromptCall:
     """All that a prompt is made of. Strings are filled in already.
 

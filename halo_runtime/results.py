@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import Json, JsonObject
 
@@ -12,7 +13,7 @@ Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrup
 InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Interrupt:
     """One open question to a human, or one awaited event.
 
@@ -49,7 +50,7 @@ class Interrupt:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """The state of a run (seed 003): the flowing value, the arguments, the results, the figures, the hash chain."""
 
@@ -69,7 +70,7 @@ class Context:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunResult:
     """How a run ended. A failure does not lose the context: what had been done is in it.
 

@@ -20,6 +20,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from halo_lang.nodes import Schema, TypeRef
+from halo_lang.records import record
 from halo_runtime.errors import SchemaValidationError
 from halo_runtime.json_types import MISSING, Json, JsonObject
 from halo_runtime.values import parse_json, type_name
@@ -39,7 +40,7 @@ _JSON_TYPES: Final[dict[str, JsonObject]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SchemaType:
     """A result type ready to be checked.
 

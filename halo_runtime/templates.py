@@ -7,11 +7,11 @@ and so does `{{Env.…}}`, so that secrets cannot reach a prompt.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from halo_lang.placeholders import placeholders
+from halo_lang.records import record
 from halo_runtime.json_types import MISSING, Json, Missing
 from halo_runtime.values import text_of
 
@@ -27,7 +27,7 @@ class Hole(NamedTuple):
     written: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Template:
     """A text cut at its placeholders; `tail` is what follows the last one."""
 

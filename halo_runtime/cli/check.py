@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
 from typing import TextIO
 
 import click
 
 from halo_lang.diagnostics import Diagnostic, Severity, render, to_json
 from halo_lang.excerpt import visible
+from halo_lang.records import record
 from halo_lang.source import Source
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import paint, plural, tell, tell_json
@@ -21,7 +21,7 @@ MAX_BLOCKS = 100
 """Findings of one file that are shown to people."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """The findings of one file."""
 

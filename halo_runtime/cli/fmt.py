@@ -6,13 +6,13 @@ import difflib
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 import halo_lang
 from halo_lang.excerpt import visible
+from halo_lang.records import record
 from halo_lang.source import BOM, Source, SourceDecodeError, decode
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import emit, emit_bytes, plural, say
@@ -22,7 +22,7 @@ from halo_runtime.cli.usage import UsageError
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Formatted:
     """A file's bytes before and after; `path` as it was given."""
 

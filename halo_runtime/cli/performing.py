@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from halo_lang import Analysis
+from halo_lang.records import record
 from halo_runtime.cli.output import say
 from halo_runtime.cli.progress import TICK_SECONDS, Progress
 from halo_runtime.cli.stopping import stoppable
@@ -20,7 +20,7 @@ CATCH_UP_SECONDS = 600.0
 """How long the end of a run waits for a slow reader of its narration, at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Job:
     """What is to be run. `timeout` in seconds; `model` and `replies` as Runtime takes them."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import click
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunOptions:
     """The command's arguments as they were given."""
 

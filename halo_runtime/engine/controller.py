@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import Json, JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StagePoint:
     """Where a run is held: before or after the stage at `path`. `data` is a view, not to be changed."""
 
@@ -23,26 +23,26 @@ class StagePoint:
     data: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Proceed:
     """Go on unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replace:
     """Go on with another flowing value."""
 
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skip:
     """Leave the stage out; `value` flows on."""
 
     value: Json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Jump:
     """Go on at the stage `index` of this pipeline (run it again, or leave some out)."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from halo_lang import catalog, nodes
+from halo_lang.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retry:
     """`@retry(count, backoff)`: `count` more tries, the first wait `backoff` seconds, doubling."""
 
@@ -16,7 +17,7 @@ class Retry:
     backoff: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Directives:
     """None where a directive is not written. `timeout` in seconds, `correct` in rounds."""
 

@@ -7,13 +7,14 @@ Events of one structural `path` come in order; those of parallel paths interleav
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import ClassVar, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunEvent:
     """Base of all events. `type` is the stable name in JSON."""
 
@@ -30,7 +31,7 @@ class RunEvent:
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunStarted(RunEvent):
     """The first event; `input` holds the arguments by name."""
 
@@ -39,7 +40,7 @@ class RunStarted(RunEvent):
     input: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RunFinished(RunEvent):
     """The last event."""
 
@@ -49,7 +50,7 @@ class RunFinished(RunEvent):
     error: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageStarted(RunEvent):
     """`kind`: pipe gate branch fanout each yield listen loop, or `item` for an arm's or item's call."""
 
@@ -59,7 +60,7 @@ class StageStarted(RunEvent):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageFinished(RunEvent):
     """`outcome`: completed halted paused failed cancelled; `value` flows on when completed.
 
@@ -75,7 +76,7 @@ class StageFinished(RunEvent):
     stored: JsonObject = field(default_factory=dict[str, Json])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelRequested(RunEvent):
     """A request goes out; `attempt` counts tries from 1."""
 
@@ -87,7 +88,7 @@ class ModelRequested(RunEvent):
     attempt: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelDelta(RunEvent):
     """A piece of a reply as it streams."""
 
@@ -96,7 +97,7 @@ class ModelDelta(RunEvent):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelResponded(RunEvent):
     """`error` is null when a reply came. `cost` in USD as text, null when unknown; `duration_ms` as recorded."""
 
@@ -110,7 +111,7 @@ class ModelResponded(RunEvent):
     error: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolRequested(RunEvent):
     """A tool is called; `args` by name."""
 
@@ -120,7 +121,7 @@ class ToolRequested(RunEvent):
     args: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolResponded(RunEvent):
     """A tool has answered; `error` is null when it did its work."""
 
@@ -131,7 +132,7 @@ class ToolResponded(RunEvent):
     error: JsonObject | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyDecided(RunEvent):
     """`action`: allow, redact or block; `reason` never repeats the offending text."""
 
@@ -143,7 +144,7 @@ class PolicyDecided(RunEvent):
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RetryScheduled(RunEvent):
     """A call failed for the moment and is tried again after the wait; `attempt` is the one to come."""
 
@@ -153,7 +154,7 @@ class RetryScheduled(RunEvent):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterruptOpened(RunEvent):
     """`interrupt` in the shape of spec 8.1."""
 
@@ -161,7 +162,7 @@ class InterruptOpened(RunEvent):
     interrupt: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterruptAnswered(RunEvent):
     """A question has its answer; `by` is who gave it, null when unknown."""
 
@@ -171,7 +172,7 @@ class InterruptAnswered(RunEvent):
     by: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WarningRaised(RunEvent):
     """Something that does not stop the run; the place is null where none is known."""
 
@@ -181,7 +182,7 @@ class WarningRaised(RunEvent):
     column: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Printed(RunEvent):
     """`System.Print` and `System.Log`; `level` is print or log."""
 
@@ -190,7 +191,7 @@ class Printed(RunEvent):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SystemEvent(RunEvent):
     """`System.Publish`, `Notify` and their kin."""
 

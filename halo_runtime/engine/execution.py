@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from halo_lang import Program
+from halo_lang.records import record
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
@@ -34,7 +35,7 @@ from halo_runtime.tools.base import ToolFactory
 from halo_runtime.values import digest
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """What is to be run. `timeout` in seconds; `journal` is written, and what it holds is not done again."""
 

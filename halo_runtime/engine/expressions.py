@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from halo_lang import nodes
+from halo_lang.records import record
 from halo_runtime.engine.frame import Frame
 from halo_runtime.json_types import MISSING, Json
 from halo_runtime.templates import Template, compile_template
@@ -23,7 +23,7 @@ class Expression(Protocol):
     def evaluate(self, frame: Frame) -> Json: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Constant:
     """A literal."""
 
@@ -34,7 +34,7 @@ class Constant:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Read:
     """A path. A missing one is null; `name` is what a bare declaration's name stands for, itself."""
 
@@ -50,7 +50,7 @@ class Read:
         return self.name if value is MISSING else value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Filled:
     """A string with placeholders."""
 
@@ -64,7 +64,7 @@ class Filled:
         return self.template.fill(frame.read)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listed:
     """`[a, b]`: the values of its items."""
 

@@ -6,15 +6,15 @@ Fail closed: a rule that raises blocks. Each decision is an event; blocks are co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from halo_lang.records import record
 from halo_runtime.engine.events import PolicyDecided
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import PolicyViolation
 from halo_runtime.policies.base import Decision, Point, PolicyCall, PolicyRule
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundRule:
     """A rule of a declared policy; `text` is the rule as written, for reports."""
 
@@ -23,7 +23,7 @@ class BoundRule:
     rule: PolicyRule
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What came of a text: its redacted form, or the reasons why it is blocked."""
 

@@ -8,9 +8,9 @@ occurs once, so any part of a journal is a journal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime import errors
 from halo_runtime.json_types import Json, JsonObject
 
@@ -21,7 +21,7 @@ TIMEOUT: Final = "/timeout"
 """What the path of a time limit's record ends with, behind the path of its pipeline."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EffectRecord:
     """One ended effect.
 
@@ -71,8 +71,8 @@ class Journal:
 
     def __init__(self, records: Iterable[EffectRecord] = ()) -> None:
         self._by_path: dict[str, EffectRecord] = {}
-        for record in records:
-            self.append(record)
+        for entry in records:
+            self.append(entry)
 
     def append(self, record: EffectRecord) -> None:
         if record.path in self._by_path:

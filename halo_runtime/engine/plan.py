@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final, Protocol, TypeVar
 
 from halo_lang import Program, catalog, nodes
 from halo_lang.catalog.signature import Method
+from halo_lang.records import record
 from halo_lang.source import Span
 from halo_runtime.engine.directives import Directives, read_directives
 from halo_runtime.engine.expressions import Expression, compile_text, compile_value
@@ -21,7 +22,7 @@ from halo_runtime.values import digest
 _Kind = TypeVar("_Kind")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StageInfo:
     """What every stage knows of itself: its number, its kind for events and trace, its label, where it stands.
 
@@ -49,7 +50,7 @@ class StagePlan(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentPlan:
     """An agent's declaration as values. `tools` are the equipped tools and stores."""
 
@@ -63,7 +64,7 @@ class AgentPlan:
     directives: Directives
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PipelinePlan:
     """A pipeline ready to be walked. `output` is the schema that its output must match."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from halo_lang import Program, nodes
+from halo_lang.records import record
 from halo_runtime.engine.plan import shadows
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reach:
     """Names of declarations."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.values import canonical
 
@@ -93,7 +93,7 @@ def _stage_entry(seq: int, content: tuple[str, str, str, str, str]) -> JsonObjec
     }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TraceVerdict:
     """What `verify_trace` found. `at` is the first broken or missing entry's number."""
 

@@ -8,17 +8,18 @@ for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from decimal import Decimal
 from typing import Literal, Protocol, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Stop: TypeAlias = Literal["end", "length", "tool", "refusal", "content_filter", "context_overflow", "error"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """A function the model asks for. `arguments` is the raw text as it came, JSON or not."""
 
@@ -27,7 +28,7 @@ class ToolCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Message:
     """One turn. `tool_calls` on assistant turns, `tool_call_id` on tool turns."""
 
@@ -45,7 +46,7 @@ class Message:
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSpec:
     """A function offered to the model: `parameters` is a JSON Schema object."""
 
@@ -54,7 +55,7 @@ class ToolSpec:
     parameters: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelRequest:
     """What one request to a model says. `model` is the declared id with its prefix; None leaves a setting out.
 
@@ -91,7 +92,7 @@ class ModelRequest:
         return document
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Tokens of one request; None where the service did not say."""
 
@@ -101,7 +102,7 @@ class Usage:
     reasoning: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelReply:
     """What came back. `cost` is the service's own figure in USD where it gives one, or 0 for local models.
 

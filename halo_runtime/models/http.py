@@ -10,12 +10,13 @@ import ipaddress
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
+from halo_lang.records import record
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.retry import is_retryable, retry_after
@@ -31,7 +32,7 @@ MAX_DETAIL: Final = 500
 """Characters of a service's own message that go into ours."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """Where a service is and how it is spoken to.
 
@@ -54,7 +55,7 @@ class Endpoint:
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """A complete HTTP response."""
 
@@ -197,7 +198,7 @@ _ADVICE: Final = {
 """What to do, by status."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Trouble:
     """What an exchange that brought no answer died of. `retryable`: another try may help."""
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from halo_lang.records import record
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
@@ -29,7 +30,7 @@ _HEADER_VALUE: Final = re.compile(r"[!-~]+")
 Tools: TypeAlias = Literal["yes", "without reasoning", "no"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Family:
     """What the models whose names match `pattern` take in chat completions.
 

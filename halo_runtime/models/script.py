@@ -10,10 +10,11 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Usage
@@ -34,7 +35,7 @@ NO_USAGE: Final = Usage(input=0, output=0)
 Failure: TypeAlias = int | Literal["network"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScriptedCall:
     """A tool call that the model is to ask for: `name` as `Tool_method`, `arguments` as JSON text."""
 
@@ -42,7 +43,7 @@ class ScriptedCall:
     arguments: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScriptedReply:
     """One answer: wait `delay` seconds, then fail with `error`, or give text and tool calls.
 
@@ -57,7 +58,7 @@ class ScriptedReply:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReplyList:
     """The answers of one key, used in turn; `repeat` says whether the last one answers every call after it."""
 
@@ -65,7 +66,7 @@ class ReplyList:
     repeat: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Script:
     """A whole replies file. `name` is what messages call it."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
 
 Point: TypeAlias = Literal["input", "output", "tool", "result"]
 Action: TypeAlias = Literal["allow", "redact", "block"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Decision:
     """What a rule says. `reason` is for people and models and never repeats the offending text."""
 
@@ -25,7 +25,7 @@ class Decision:
 ALLOW = Decision("allow")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PolicyCall:
     """What a rule may look at: the agent call it guards and how far it is."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall, PolicyRule
@@ -26,7 +26,7 @@ MAX_REPETITIONS: Final = 100_000
 _COUNT = re.compile(r"(\)?)\{\s*(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OutputRule:
     """A rule that looks at replies only. `complaint` says what is wrong with a text, or None."""
 

@@ -6,14 +6,14 @@ The catalogue in `halo_lang` says which methods a provider has, their arguments 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolConfig:
     """What a declaration says: `name` as declared, `settings` by the catalogue's parameter names.
 

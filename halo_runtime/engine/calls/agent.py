@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from halo_lang.catalog.signature import Method
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
 from halo_runtime.engine.calls.conversation import Conversation, Settings
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
@@ -26,7 +26,7 @@ from halo_runtime.values import text_of
 DEFAULT_MAX_STEPS = 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FirstTool:
     """`tool: T`: the equipped tool that runs before the prompt."""
 
@@ -34,7 +34,7 @@ class FirstTool:
     method: Method | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OfferedFunction:
     """A tool method that the agent may call by itself, as the function it is offered as."""
 
@@ -43,7 +43,7 @@ class OfferedFunction:
     spec: ToolSpec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AgentCall:
     """`Agent.method(…)`. `schema` is what the reply must be, where this call makes a pipeline's output.
 

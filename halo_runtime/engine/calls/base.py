@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from halo_lang.records import record
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.frame import Frame
 from halo_runtime.json_types import Json
@@ -43,7 +43,7 @@ class Call(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Storage:
     """The names under which a call's result is stored.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from halo_runtime.engine.calls.agent import AgentCall
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Settings:
     """A call's settings, those of the call before those of the agent; None leaves one to the service."""
 

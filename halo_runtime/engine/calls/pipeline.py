@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.expressions import Expression
 from halo_runtime.engine.frame import Frame
@@ -18,7 +18,7 @@ MAXIMUM_DEPTH = 64
 """Pipelines that may stand inside each other (spec 2.5)."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PipelineCall:
     """`Name(arguments)`, arguments by parameter name."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from halo_lang.catalog.signature import duration_seconds
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.events import Printed
@@ -21,7 +21,7 @@ Arguments: TypeAlias = Mapping[str, Expression]
 Method: TypeAlias = Callable[[Frame, str, Arguments], Awaitable[Outcome]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SystemCall:
     """`System.<method>(arguments)`, arguments bound by the catalogue's parameter names."""
 

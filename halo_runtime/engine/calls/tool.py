@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from halo_lang.catalog.signature import Method
+from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.directives import Retry
@@ -18,7 +18,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import error_to_json
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """`Tool.method(arguments)` as a stage. `method` is the catalogue's entry, None where the provider has none."""
 

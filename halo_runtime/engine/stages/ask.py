@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from halo_lang.catalog.signature import duration_seconds
+from halo_lang.records import record
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.expressions import Expression
 from halo_runtime.engine.frame import Frame
@@ -15,7 +15,7 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.values import text_of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ask:
     """A question. `choices` are the literals that the program later compares the answer with."""
 
@@ -43,7 +43,7 @@ class Ask:
         return self.info.index + 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listen:
     """An awaited event, stored at `data.<source>.<event>`."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from halo_lang.records import record
 from halo_runtime.conditions import CompiledCondition
 from halo_runtime.engine.calls.base import Call, Storage
 from halo_runtime.engine.frame import Frame
@@ -11,7 +10,7 @@ from halo_runtime.engine.plan import StageInfo
 from halo_runtime.engine.stages.gate import passes
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledArm:
     """`condition` None is `else`."""
 
@@ -20,7 +19,7 @@ class CompiledArm:
     storage: Storage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branch:
     """`|? { (cond) => Call(), else => Call() }`: the first arm that holds."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import Call, NamespaceWrite, Outcome, Storage
 from halo_runtime.engine.effects import NO_ORIGINS
 from halo_runtime.engine.expressions import Expression
@@ -20,7 +20,7 @@ from halo_runtime.values import type_name
 _DROPPED: Final = object()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Each:
     """`on_error`: fail (the stage fails), keep (the error stands in the item's place), drop (left out)."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import Call, Outcome, Storage
 from halo_runtime.engine.effects import NO_ORIGINS
 from halo_runtime.engine.frame import Frame
@@ -13,7 +12,7 @@ from halo_runtime.engine.stages.items import run_item
 from halo_runtime.engine.strand import Strand
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CompiledItem:
     """`key` is the item's name in the block's result."""
 
@@ -22,7 +21,7 @@ class CompiledItem:
     storage: Storage
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FanOut:
     """`|* { … }`: all calls at once on the same value."""
 

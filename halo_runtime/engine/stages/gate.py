@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from halo_lang.records import record
 from halo_runtime.conditions import CompiledCondition, describe
 from halo_runtime.engine.effects import Halted
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import StageInfo
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gate:
     """`|? (cond)`: halts the run when the condition does not hold."""
 

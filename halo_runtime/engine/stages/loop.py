@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from halo_lang.records import record
 from halo_runtime.conditions import CompiledCondition
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import StageInfo
@@ -11,7 +10,7 @@ from halo_runtime.engine.stages.gate import passes
 from halo_runtime.errors import LoopLimitError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """`target` is the number of the stage to jump to, `limit` the number of jumps allowed."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from halo_lang.records import record
 from halo_runtime.engine.calls.base import Call, Storage
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import StageInfo
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pipe:
     """`|> Call()`: the result flows on."""
 
