@@ -1,4 +1,4 @@
-"""The kinds of catalogue entries: providers, rules, directives. Signatures and methods are in `signature`."""
+"""The kinds of catalogue entries: providers, rules, directives, codes. Signatures and methods are in `signature`."""
 
 from __future__ import annotations
 
@@ -80,3 +80,18 @@ class DirectiveSpec:
     doc: str
     example: str
     aliases: tuple[str, ...] = ()
+
+
+@record
+class Code:
+    """A diagnostic code. `wrong` gives exactly this one, `right` shows how it is meant and gives none.
+
+    A byte that is no UTF-8 stands in an example as a surrogate escape.
+    """
+
+    name: str
+    severity: Literal["error", "warning", "info"]
+    title: str
+    text: str
+    wrong: str
+    right: str

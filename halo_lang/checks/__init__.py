@@ -1,8 +1,8 @@
 """The checks, one module a family.
 
 A declaration check looks at one declaration and asks its `Scope` about the others; its places count from the
-declaration's unit. A program check looks at all of them and gives absolute places. A new family is a new module
-and one entry here.
+declaration's unit. A program check looks at all of them, through what is known of each, and gives absolute places.
+A new family is a new module and one entry here.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from halo_lang.checks import (
     declared,
     duplicates,
     flow,
+    oversight,
     permissions,
+    recursion,
     references,
     secrets,
     texts,
     unreachable,
+    unused,
     values,
 )
+from halo_lang.checks.whole import Whole
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.nodes import Declaration
-from halo_lang.program import Program
-from halo_lang.symbols import Scope, Symbols
+from halo_lang.symbols import Scope
 
 DeclarationCheck: TypeAlias = Callable[[Declaration, Scope], Iterator[Diagnostic]]
-ProgramCheck: TypeAlias = Callable[[Program, Symbols], Iterator[Diagnostic]]
+ProgramCheck: TypeAlias = Callable[[Whole], Iterator[Diagnostic]]
 
 DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     declared.reserved_names,
@@ -57,9 +60,14 @@ DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     unreachable.never_run,
     secrets.written_secrets,
     answers.looked_into_texts,
+    unused.parameters,
 )
 
 PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (
     declared.repeated_names,
     declared.endless_schemas,
+    unused.declarations,
+    recursion.endless_pipelines,
+    oversight.unguarded_agents,
+    oversight.unpriced_budgets,
 )

@@ -7,18 +7,20 @@ from typing import Final
 
 from halo_lang import nodes
 from halo_lang.checks.walk import bindings
+from halo_lang.checks.whole import Whole
 from halo_lang.diagnostics import Diagnostic, Related, error
 from halo_lang.lexicon import KEYWORDS
 from halo_lang.nodes import Declaration, Name, Schema, TypeRef
 from halo_lang.program import Program
-from halo_lang.symbols import Scope, Symbols, held_types
+from halo_lang.symbols import Scope, held_types
 
 RESERVED: Final = KEYWORDS | {"System", "Env"}
 
 
-def repeated_names(program: Program, symbols: Symbols) -> Iterator[Diagnostic]:
+def repeated_names(whole: Whole) -> Iterator[Diagnostic]:
     """HL201: all declarations share one namespace."""
-    for second in symbols.repeated:
+    program = whole.program
+    for second in whole.symbols.repeated:
         name = second.name
         first = program.find(name.text) or second
         related = Related("first declared here", program.span(first, first.name.span))
@@ -40,10 +42,11 @@ def reserved_names(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
             yield error("HL202", f"`{name.text}` is {what} and cannot be a name here", name.span, hint=hint)
 
 
-def endless_schemas(program: Program, symbols: Symbols) -> Iterator[Diagnostic]:
+def endless_schemas(whole: Whole) -> Iterator[Diagnostic]:
     """HL207: a schema that contains itself has no finite value, unless an Array stands between."""
+    program = whole.program
     finished: set[str] = set()
-    for root, interface in symbols.interfaces.items():
+    for root, interface in whole.symbols.interfaces.items():
         if interface.contains and root not in finished:
             for schema, held in _closing_types(root, program, finished):
                 yield error(

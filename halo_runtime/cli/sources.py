@@ -68,7 +68,14 @@ def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
     source, undecodable = read_source(path)
     if undecodable is not None:
         return source, (undecodable,)
-    return source, tuple(halo_lang.check(halo_lang.parse(source)).diagnostics)
+    return source, halo_lang.check(halo_lang.parse(source), is_priced=_is_priced).diagnostics
+
+
+def _is_priced(model: str) -> bool:
+    # Only programs that limit their spending ask.
+    from halo_runtime.models.pricing import is_priced
+
+    return is_priced(model)
 
 
 def program_files(paths: Iterable[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final
 
 from halo_runtime.models.base import Usage
@@ -22,6 +23,12 @@ def cost(model: str, usage: Usage) -> Decimal | None:
     if usage.input is None or usage.output is None:
         return None
     return _priced(model, usage.input, usage.output, usage.cached or 0)
+
+
+@lru_cache(maxsize=1024)
+def is_priced(model: str) -> bool:
+    """Whether the cost of calls of the declared id `model` can be known, and so limited by MaxSpend."""
+    return cost(model, Usage(input=1, output=1)) is not None
 
 
 def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:

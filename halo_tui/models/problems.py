@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import halo_lang
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.source import Position, Source
+from halo_runtime.models.pricing import is_priced
 from halo_tui.models.lines import Line, Role, counted, one_line
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class Checker:
         """All findings of a text. Takes time in proportion to what changed; safe to call in a thread, one at a time."""
         previous = self._last
         program = halo_lang.parse(source, previous.program if previous else None)
-        self._last = analysis = halo_lang.check(program, previous)
+        self._last = analysis = halo_lang.check(program, previous, is_priced=is_priced)
         return Findings(source, analysis, tuple(_problem(found, source) for found in analysis.diagnostics))
 
 

@@ -60,7 +60,7 @@ def test_an_edit_inside_a_declaration_leaves_the_others_results_as_they_are() ->
 def test_a_changed_interface_is_noticed_where_it_is_used_and_only_there() -> None:
     before = analysis(PROGRAM)
     after = edited(before, PROGRAM.replace("Inner(text: String)", "Inner(text: String, tone: String)"))
-    assert [one.code for one in after.diagnostics] == ["HL302"]
+    assert [one.code for one in after.errors] == ["HL302"]
     fresh = {entry.declaration.name.text for key, entry in after.checked.items() if key not in before.checked}
     again = {
         e.declaration.name.text for k, e in after.checked.items() if k in before.checked and before.checked[k] is not e
@@ -78,12 +78,12 @@ def test_a_better_suggestion_is_found_when_names_change() -> None:
     text = "pipeline Main(x: String) -> Result: x |> Paintr.go()\n"
     before = analysis(text)
     after = edited(before, f"{text}agent Painter [openai/gpt-4o-mini]")
-    assert [one.hint for one in after.diagnostics] == ["did you mean `Painter`?"]
+    assert [one.hint for one in after.errors] == ["did you mean `Painter`?"]
 
 
 def test_diagnostics_stand_in_the_order_of_their_places_with_syntax_errors_among_them() -> None:
     done = analysis("agent A [o3]\nschema B { a: }\nagent C [gpt4]")
-    assert [one.code for one in done.diagnostics] == ["HL306", "HL102", "HL306"]
+    assert [one.code for one in done.errors] == ["HL306", "HL102", "HL306"]
     assert [one.span for one in done.diagnostics] == sorted(one.span for one in done.diagnostics)
 
 

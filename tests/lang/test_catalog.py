@@ -11,6 +11,7 @@ from halo_lang import SourceDecodeError, catalog, check, decode, not_utf8, parse
 from halo_lang.catalog import Method, Parameter, Problem, ProviderSpec, Signature, codes
 from halo_lang.catalog.registry import Registry
 from halo_lang.catalog.signature import duration_seconds, optional, required
+from halo_runtime.models.pricing import is_priced
 from tests.lang.checking import BOT, analysis
 
 PROVIDERS = list(catalog.providers())
@@ -303,7 +304,7 @@ def _codes(text: str) -> list[str]:
         source = decode(text.encode("utf-8", "surrogateescape"))
     except SourceDecodeError as error:
         return [not_utf8(error).code]
-    return [diagnostic.code for diagnostic in check(parse(source)).diagnostics]
+    return [diagnostic.code for diagnostic in check(parse(source), is_priced=is_priced).diagnostics]
 
 
 @pytest.mark.parametrize("code", codes.CODES, ids=lambda code: code.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lang.checking import BOT, analysis, body, found, marked, only
+from tests.lang.checking import BOT, body, found, marked, only
 
 # --- HL301
 
@@ -28,7 +28,8 @@ def test_any_method_of_a_provider_whose_methods_are_paths_is_known(provider: str
 
 
 def test_the_method_of_an_agent_call_with_a_tool_is_the_tools() -> None:
-    repo = "tool Repo : GitHub\nagent Bot [openai/gpt-4o-mini]\n  equips Repo\npipeline Main(n: Number) -> Result:\n"
+    tools = "tool Repo : GitHub policy Limit : MaxToolCalls(9)\n"
+    repo = f"{tools}{BOT}  equips Repo requires Limit\npipeline Main(n: Number) -> Result:\n"
     assert found(f"{repo}  n |> Bot.get_issue(tool: Repo, number: n)") == []
     assert found(f"{repo}  n |> Bot.get_isue(tool: Repo, number: n)") == ["HL301 5:12"]
     assert found(f"{repo}  n |> Bot.anything(tools: [Repo])") == []
@@ -243,4 +244,4 @@ def test_hints_for_models_say_how_to_write_them() -> None:
 
 def test_one_call_with_several_mistakes_tells_each_once() -> None:
     text = f'{BOT}pipeline Main(x: String) -> Result: x |> System.Pick(fields: "a", max: 3)'
-    assert sorted(one.code for one in analysis(text).diagnostics) == ["HL302", "HL303"]
+    assert sorted(one.partition(" ")[0] for one in found(text)) == ["HL302", "HL303"]

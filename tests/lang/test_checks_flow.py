@@ -6,7 +6,8 @@ import pytest
 
 from tests.lang.checking import BOT, body, found, marked, only
 
-REPO = "tool Repo : GitHub\nagent Bot [openai/gpt-4o-mini]\nagent Able [openai/gpt-4o-mini]\n  equips Repo\n"
+TOOL = "tool Repo : GitHub policy Limit : MaxToolCalls(9)\n"
+REPO = f"{TOOL}{BOT}{BOT.replace('Bot', 'Able')}  equips Repo requires Limit\n"
 
 
 def with_repo(call: str) -> str:
@@ -32,8 +33,9 @@ def test_an_agent_uses_the_tools_that_it_equips(call: str, places: list[str]) ->
 
 
 def test_a_tool_in_an_agents_brackets_must_be_equipped_too() -> None:
-    assert found("tool Repo : GitHub\nagent A [openai/gpt-4o-mini, tools: [Repo]]") == ["HL401 2:38"]
-    assert found("tool Repo : GitHub\nagent A [openai/gpt-4o-mini, tools: [Repo]]\n  equips Repo") == []
+    agent = f"{TOOL}agent A [openai/gpt-4o-mini, tools: [Repo]]"
+    assert found(agent) == ["HL401 2:38"]
+    assert found(f"{agent}\n  equips Repo requires Limit") == []
 
 
 def test_an_unknown_tool_is_unknown_and_nothing_else() -> None:
@@ -116,7 +118,7 @@ def test_else_is_the_last_arm_and_there_is_one(arms: str, count: int) -> None:
     "stages",
     [
         "|> Bot.go()",
-        "|* { Bot.go() as a, Main(x) as b }",
+        "|? (x) |* { Bot.go() as a, Main(x) as b }",
         "|? { (true) => Bot.go() }",
         "|* each(y in x) => Bot.go()",
         "|? (true) => Bot.go()",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lang.checking import BOT, analysis, body, found, marked, only
+from tests.lang.checking import BOT, analysis, body, findings, found, marked, only
 
 # --- HL201
 
 
 def test_the_second_of_two_declarations_is_reported_with_the_first() -> None:
     done = analysis(f"{BOT}schema Bot {{ a: String }}")
-    (twice,) = done.diagnostics
+    (twice,) = findings(done)
     assert (twice.code, done.program.source.position(twice.span.start)) == ("HL201", (2, 8))
     assert [done.program.source.position(one.span.start) for one in twice.related] == [(1, 7)]
 
@@ -141,7 +141,7 @@ def test_a_name_of_the_wrong_kind_is_no_unknown_name(use: str, marks: list[str])
         ("agent Bot [openai/gpt-4o-mini, temp: 0.1, temperature: 0.2]", ["HL205 1:43"]),
         ("pipeline Main(a: String, a: Number) -> Result: a", ["HL205 1:26"]),
         (body('|> Bot.go(tone: "dry", tone: "warm")'), ["HL205 3:28"]),
-        (body('|> Main("a", x: "b")'), ["HL205 3:18"]),
+        (body('|? (x) |> Main("a", x: "b")'), ["HL205 3:25"]),
         ('tool A : REST("a.example", apiKey: "1", apiKey: "2")', ["HL205 1:41"]),
         ('@retry(count: 1, count: 2)\nagent Bot [openai/gpt-4o-mini]', ["HL205 1:18"]),
     ],
@@ -165,9 +165,9 @@ def test_the_second_of_two_equal_names_is_reported(text: str, places: list[str])
     ],
 )
 def test_items_of_a_fan_out_need_keys_of_their_own(items: str, count: int) -> None:
-    text = f"agent Other [openai/gpt-4o-mini]\n{body(f'|* {{ {items} }}')}"
-    twice = [one for one in analysis(text).diagnostics if one.code == "HL205"]
-    assert len(twice) == count == len(analysis(text).diagnostics)
+    text = f"agent Other [openai/gpt-4o-mini]\n{body(f'|? (x) |* {{ {items} }}')}"
+    twice = findings(analysis(text))
+    assert [one.code for one in twice] == ["HL205"] * count
     assert all("`as`" in (one.hint or "") for one in twice)
 
 

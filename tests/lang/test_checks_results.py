@@ -45,7 +45,7 @@ def test_a_path_that_no_earlier_stage_can_have_filled_is_reported(stages: str, p
         "|? (x == 1) => Bot.a() as r |> Bot.end(context.data.r)",
         "~> listen(UI.Click) |> Bot.end(context.data.UI.Click.at, context.data.UI)",
         '|! yield("Go?") as answer |> Bot.end(context.data.answer)',
-        "|> Main(x) |> Bot.end(context.data.Main.whatever)",
+        "|? (x) |> Main(x) |> Bot.end(context.data.Main.whatever)",
         "|> System.Value(1) |> Bot.end(context.data.Value, context.data.System.Value)",
         '|> Bot.go() |<> loop(Bot, "context.data.go == 1") as tries |> Bot.end(context.data.tries)',
         "|> Bot.end(context.data, context.input.x, context.meta.cost, context.trace.0)",
@@ -131,7 +131,7 @@ def test_a_condition_on_a_field_of_a_plain_text_is_noted(stages: str, path: str)
         "|* { Bot.a(), Bot.b() } as all |? (all.a == 1 && context.current.a == 1)",
         '|> Bot.go() as r |> Bot.go("In JSON") as r |? (r.ok)',
         '|> Bot.go() |! yield("Go?") as go |? (context.data.go.ok || context.current.ok)',
-        "|> Main(x) |? (context.data.Main.ok)",
+        "|? (x) |> Main(x) |? (context.data.Main.ok)",
         "|> Bot.go() |> Bot.end(context.data.go.ok)",
     ],
 )

@@ -41,7 +41,7 @@ def test_a_placeholder_that_cannot_resolve_is_reported(stages: str, marks: list[
         ('|! yield("Go?") as answer', "answer"),
         ("~> listen(UI.Click) as click", "click UI.Click"),
         ('|> Bot.go() |<> loop(Bot, "go == 1") as tries', "tries go"),
-        ("|> Main(x) as again", "again Main.output"),
+        ("|? (x) |> Main(x) as again", "again Main.output"),
         ('|> System.Value("a")', "Value System.Value"),
         ('|> System.Print("a") as shown', "shown"),
     ],

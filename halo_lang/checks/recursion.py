@@ -1,0 +1,94 @@
+"""Pipelines that no run comes out of (HL507)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, TypeAlias
+
+from halo_lang.checks.whole import Summary, Whole
+from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.nodes import Pipeline
+from halo_lang.spelling import listed
+
+_HINT: Final = "call it in an arm of a branch, or behind a gate that closes in the end"
+
+_Graph: TypeAlias = Mapping[str, Iterable[str]]
+
+
+def endless_pipelines(whole: Whole) -> Iterator[Diagnostic]:
+    """HL507 at the name of a pipeline that calls itself in every run, be it through others."""
+    summaries = {known.declaration.name.text: known.summary for known in whole.known if known.summary.may_call}
+    if not summaries:
+        return
+    ending = _ending(summaries, whole)
+    broken = whole.program.broken
+    certain = {name: list(_certain(summary, ending)) for name, summary in summaries.items() if name not in broken}
+    for ring in _rings(certain):
+        for name in ring:
+            yield from _endless(name, [other for other in ring if other != name], whole)
+
+
+def _endless(name: str, others: list[str], whole: Whole) -> Iterator[Diagnostic]:
+    pipeline = whole.program.find(name)
+    if isinstance(pipeline, Pipeline):
+        through = f", through {listed(f'`{other}`' for other in others)}" if others else ""
+        place = whole.program.span(pipeline, pipeline.name.span)
+        yield Diagnostic("HL507", Severity.WARNING, f"`{name}` always calls itself{through}", place, _HINT)
+
+
+def _ending(summaries: Mapping[str, Summary], whole: Whole) -> set[str]:
+    """The pipelines in which a run may halt; those that are not known as a whole are among them."""
+    callers: defaultdict[str, list[str]] = defaultdict(list)
+    for name, summary in summaries.items():
+        for callee in summary.may_call:
+            callers[callee].append(name)
+    pending = {*whole.program.broken, *whole.program.ghosts}
+    pending.update(known.declaration.name.text for known in whole.known if known.summary.has_gate)
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        found.add(name)
+        pending.update(caller for caller in callers[name] if caller not in found)
+    return found
+
+
+def _certain(summary: Summary, ending: set[str]) -> Iterator[str]:
+    """The pipelines that every run calls: nothing is certain any more behind one that may end the run."""
+    for name in summary.always_calls:
+        yield name
+        if name in ending:
+            return
+
+
+def _rings(graph: _Graph) -> Iterator[list[str]]:
+    """The sets of names of which each leads to all others and itself (Kosaraju's way to find them)."""
+    seen: set[str] = set()
+    order = [name for start in graph for name in _walk(start, graph, seen)]
+    backwards: defaultdict[str, list[str]] = defaultdict(list)
+    for name in graph:
+        for target in graph[name]:
+            backwards[target].append(name)
+    seen.clear()
+    for start in reversed(order):
+        ring = list(_walk(start, backwards, seen))
+        if len(ring) > 1 or (ring and start in graph.get(start, ())):
+            yield ring
+
+
+def _walk(start: str, graph: _Graph, seen: set[str]) -> Iterator[str]:
+    """All names that can be reached and are not in `seen`, each behind those that it leads to."""
+    if start in seen:
+        return
+    seen.add(start)
+    # A chain of calls may be as long as the file, so the walk keeps its own stack.
+    stack = [(start, iter(graph.get(start, ())))]
+    while stack:
+        name, targets = stack[-1]
+        target = next((target for target in targets if target not in seen), None)
+        if target is None:
+            stack.pop()
+            yield name
+        else:
+            seen.add(target)
+            stack.append((target, iter(graph.get(target, ()))))
