@@ -6,6 +6,7 @@ reported as one; `HALO_DEBUG=1` shows the traceback.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -13,22 +14,35 @@ from collections.abc import Sequence
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.version import __version__
 
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
+"""What stdout fails with; all other files have their own errors where they are read and written."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `halo` with `arguments` (default: the process's) and return its exit code."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _guarded(arguments)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except OSError as failure:
+        return _unwritable(failure)
+
+
+def _guarded(arguments: list[str]) -> int:
+    """The border: nothing leaves as an exception but Ctrl-C, and the OSError of an output that cannot be written."""
     if arguments == ["--version"]:
         # Answered before click is imported, which takes longer than all the rest.
-        print(f"halo {__version__}")
+        print(f"halo {__version__}", flush=True)
         return ExitCode.COMPLETED
     from halo_runtime.cli.output import prepare_streams
 
     prepare_streams()
     try:
         return _invoke(arguments)
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except Exception as failure:  # the border: nothing may leave as a traceback unless it is asked for
+    except Exception as failure:
+        if isinstance(failure, OSError) and failure.errno in _UNWRITABLE:
+            raise
         return _failed(failure, as_json="--json" in arguments)
 
 
@@ -65,25 +79,37 @@ def _failed(failure: Exception, *, as_json: bool) -> int:
     from halo_runtime.redaction import Redactor
     from halo_runtime.results import error_to_json
 
+    redacted = Redactor.for_environment(os.environ).text
     if os.environ.get("HALO_DEBUG") == "1":
-        _show_traceback(failure)
+        say(redacted(_traceback(failure)))
     if isinstance(failure, HaloError):
         if as_json:
             tell_json({"error": error_to_json(failure)})
         else:
             say(error_block(failure))
         return ExitCode.REFUSED
-    bug = Redactor.for_environment(os.environ).text(f"{type(failure).__name__}: {failure}")
+    bug = redacted(f"{type(failure).__name__}: {failure}")
     if as_json:
         tell_json({"error": {"type": "InternalError", "message": bug}})
     say(f"error: this is a bug in halo: {bug}\n  = hint: HALO_DEBUG=1 shows where; please report it with the program")
     return ExitCode.FAILED
 
 
-def _show_traceback(failure: Exception) -> None:
+def _unwritable(failure: OSError) -> int:
+    from halo_runtime.cli.output import discard_from_now_on, say
+
+    if sys.stdout is not None:
+        discard_from_now_on(sys.stdout)
+    if failure.errno == errno.EPIPE:
+        return ExitCode.COMPLETED
+    say(f"error: the output cannot be written: {failure.strerror}")
+    return ExitCode.FAILED
+
+
+def _traceback(failure: Exception) -> str:
     import traceback
 
-    traceback.print_exception(failure)
+    return "".join(traceback.format_exception(failure)).rstrip()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What goes to stdout and stderr: the output alone and exact on the one, blocks for people on the other.
 
-Everything is written through `emit`, so a closed pipe is quiet and a narrow encoding is no crash.
+Everything is written through `emit`, so a closed pipe is quiet, a full disk is said once, and a narrow encoding is no
+crash.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import io
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TextIO
 
 from halo_lang.excerpt import excerpt, visible
@@ -30,32 +32,30 @@ def prepare_streams() -> None:
 
 
 def emit(stream: TextIO | None, text: str) -> None:
-    """Write and flush. Quiet when the reader has gone or the stream was closed from the start."""
+    """Write and flush. Quiet when the reader has gone or the stream was closed from the start.
+
+    Raises OSError where stdout cannot be written: the output is lost. Where stderr cannot, there is nobody to tell.
+    """
     if stream is None:
         return
-    try:
+    with _writing(stream):
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
-        _discard_from_now_on(stream)
 
 
 def emit_bytes(stream: TextIO | None, data: bytes) -> None:
     """Write bytes past the stream's encoding, else as `emit` does."""
     if stream is None:
         return
-    try:
+    with _writing(stream):
         stream.flush()
         stream.buffer.write(data)
         stream.buffer.flush()
-    except BrokenPipeError:
-        _discard_from_now_on(stream)
 
 
 def say(text: str) -> None:
-    """A line or block for people, on stderr. Where that cannot be written either, there is nobody to tell."""
-    with suppress(OSError):
-        emit(sys.stderr, text + "\n")
+    """A line or block for people, on stderr."""
+    emit(sys.stderr, text + "\n")
 
 
 def tell(text: str) -> None:
@@ -121,8 +121,18 @@ def _span(place: Place, source: Source) -> Span:
     return Span(start, start + max(1, len(word)))
 
 
-def _discard_from_now_on(stream: TextIO) -> None:
-    """Point the stream at nothing, or the interpreter complains about the same closed pipe at exit."""
+@contextmanager
+def _writing(stream: TextIO) -> Generator[None]:
+    try:
+        yield
+    except OSError as failure:
+        discard_from_now_on(stream)
+        if stream is sys.stdout and not isinstance(failure, BrokenPipeError):
+            raise
+
+
+def discard_from_now_on(stream: TextIO) -> None:
+    """Point the stream at nothing, or the interpreter complains at exit about what it could not write."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(nowhere, stream.fileno())

@@ -135,3 +135,4 @@ def test_the_traceback_is_there_for_those_who_ask(
     captured = capsys.readouterr()
     assert json.loads(captured.out)["error"]["type"] == "InternalError"
     assert "Traceback" in captured.err
+    assert "sk-secret" not in captured.err

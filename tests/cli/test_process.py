@@ -187,11 +187,21 @@ def test_closed_streams_are_no_crash() -> None:
     assert done.returncode == 0
 
 
-def test_a_full_disk_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [["run", "echo.halo", "-i", "text=x"], ["run", "no.halo", "--json"], ["check", "p.halo"], ["--version"]]
+)
+def test_a_full_disk_is_said(arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [*HALO, "run", "echo.halo", "-i", "text=x"], stdout=full, stderr=subprocess.PIPE, timeout=60
-        )
+        done = subprocess.run([*HALO, *arguments], stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE)
     assert done.returncode == 1
-    assert b"No space left on device" in done.stderr
+    assert done.stderr.splitlines()[-1] == b"error: the output cannot be written: No space left on device"
+    assert b"bug" not in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--events", "--no-input"])
+def test_a_full_disk_under_the_narration_holds_no_run_up(option: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [*HALO, "run", "echo.halo", "-i", "text=x", option]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE)
+    assert (done.returncode, done.stdout) == (0, b"x\n")
