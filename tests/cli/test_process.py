@@ -188,7 +188,8 @@ def test_closed_streams_are_no_crash() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["run", "echo.halo", "-i", "text=x"], ["run", "no.halo", "--json"], ["check", "p.halo"], ["--version"]]
+    "arguments",
+    [["run", "echo.halo", "-i", "text=x"], ["run", "no.halo", "--json"], ["check", "p.halo"], ["--version"]],
 )
 def test_a_full_disk_is_said(arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
