@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
-from halo_lang.checks import DECLARATION_CHECKS, PROGRAM_CHECKS
-from halo_lang.checks.whole import Known, PriceLookup, Whole, summarize
+from halo_lang.checks import DECLARATION_CHECKS, PROGRAM_CHECKS, SUMMARY_CHECKS
+from halo_lang.checks.whole import Finding, Known, PriceLookup, Summary, Whole, summarize
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Declaration
 from halo_lang.program import Program, Unit
@@ -40,9 +42,11 @@ class Analysis:
 
     program: Program
     diagnostics: tuple[Diagnostic, ...]
-    symbols: Symbols
     checked: dict[int, Checked]
     """By identity of the unit, which each value keeps alive."""
+    whole: Whole
+    findings: tuple[Finding, ...]
+    """What the summaries of all declarations show."""
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -64,19 +68,39 @@ def check(program: Program, previous: Analysis | None = None, *, is_priced: Pric
     declared = [(unit, unit.declaration) for unit in program.units if unit.declaration is not None]
     kept = [before.get(id(unit)) for unit, _ in declared]
     known = [
-        Known(declaration, interface_of(declaration), summarize(declaration)) if entry is None else entry.known
-        for (_, declaration), entry in zip(declared, kept, strict=True)
+        _known(unit, declaration) if entry is None else entry.known
+        for (unit, declaration), entry in zip(declared, kept, strict=True)
     ]
-    symbols = Symbols([(one.declaration, one.interface) for one in known], program.ghosts)
-    changed = symbols.changed_since(previous.symbols) if previous is not None else set[str]()
+    symbols = Symbols(known, program.ghosts)
+    changed = symbols.changed_since(previous.whole.symbols) if previous is not None else set[str]()
     checked: dict[int, Checked] = {}
     for (unit, _), entry, one in zip(declared, kept, known, strict=True):
         if entry is None or (changed and not entry.holds(changed)):
             entry = _check_unit(unit, one, symbols)
         checked[id(unit)] = entry
-    whole = Whole(program, symbols, known, _meant(checked), is_priced)
-    found = chain(program.diagnostics, _placed(program, checked), _across(whole))
-    return Analysis(program, tuple(sorted(found, key=_place)), symbols, checked)
+    whole = Whole(program, symbols, known, (*program.diagnostics, *_placed(program, checked)), is_priced)
+    if previous is None or changed or _differs(previous, whole, checked):
+        findings = tuple(finding for check in SUMMARY_CHECKS for finding in check(whole))
+    else:
+        findings = previous.findings
+    found = chain(whole.told, _across(whole), *(finding(whole) for finding in findings))
+    return Analysis(program, tuple(sorted(found, key=_place)), checked, whole, findings)
+
+
+def _known(unit: Unit, declaration: Declaration) -> Known:
+    return Known(declaration, interface_of(declaration), summarize(declaration, broken=bool(unit.diagnostics)))
+
+
+def _differs(previous: Analysis, whole: Whole, checked: dict[int, Checked]) -> bool:
+    """Whether a summary changed, or prices are looked up elsewhere; what names stand for is known to be the same."""
+    if previous.whole.is_priced is not whole.is_priced:
+        return True
+    came = _facts(entry.known for key, entry in checked.items() if key not in previous.checked)
+    return came != _facts(entry.known for key, entry in previous.checked.items() if key not in checked)
+
+
+def _facts(known: Iterable[Known]) -> Counter[tuple[str, Interface, Summary]]:
+    return Counter((one.declaration.name.text, one.interface, one.summary) for one in known)
 
 
 def _check_unit(unit: Unit, known: Known, symbols: Symbols) -> Checked:
@@ -88,11 +112,6 @@ def _check_unit(unit: Unit, known: Known, symbols: Symbols) -> Checked:
 def _placed(program: Program, checked: dict[int, Checked]) -> list[Diagnostic]:
     spoken = [entry for entry in checked.values() if entry.diagnostics]
     return [found.shifted(program.offset_of(entry.declaration)) for entry in spoken for found in entry.diagnostics]
-
-
-def _meant(checked: dict[int, Checked]) -> frozenset[str]:
-    found = (one for entry in checked.values() if entry.diagnostics for one in entry.diagnostics)
-    return frozenset(one.fix.text for one in found if one.code == "HL203" and one.fix is not None)
 
 
 def _across(whole: Whole) -> list[Diagnostic]:

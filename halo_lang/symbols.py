@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import Final, Protocol
 
 from halo_lang import catalog
 from halo_lang.nodes import Agent, Boolean, Declaration, Pipeline, Policy, Provider, Schema, String, TypeRef
@@ -140,16 +140,26 @@ _INTERFACES: Final[dict[type, Callable[..., Interface]]] = {
 }
 
 
+class Declared(Protocol):
+    """A declaration with its interface."""
+
+    @property
+    def declaration(self) -> Declaration: ...
+    @property
+    def interface(self) -> Interface: ...
+
+
 class Symbols:
     """All names of a program. Of two declarations with one name the first counts (HL201 tells of the second)."""
 
-    def __init__(self, declared: Iterable[tuple[Declaration, Interface]], ghosts: frozenset[str]) -> None:
+    def __init__(self, declared: Iterable[Declared], ghosts: frozenset[str]) -> None:
         interfaces: dict[str, Interface] = dict.fromkeys(ghosts, GHOST)
         repeated: list[Declaration] = []
-        for declaration, interface in declared:
-            first = interfaces.setdefault(declaration.name.text, interface)
+        for one in declared:
+            interface = one.interface
+            first = interfaces.setdefault(one.declaration.name.text, interface)
             if first is not interface and first is not GHOST:
-                repeated.append(declaration)
+                repeated.append(one.declaration)
         self.interfaces = interfaces
         self.repeated = repeated
 
@@ -163,6 +173,10 @@ class Symbols:
     def of_kind(self, *kinds: Kind) -> list[str]:
         """The names of these kinds, in order."""
         return [name for name, interface in self.interfaces.items() if interface.kind in kinds]
+
+    def is_ghost(self, name: str) -> bool:
+        """Whether a name is declared by something that does not parse."""
+        return self.interfaces.get(name) is GHOST
 
     def near(self, word: str) -> list[str]:
         """Names that `word` may be a misspelling of, the likeliest first."""
@@ -180,7 +194,7 @@ class Scope:
     parse, so what is missing in it may only seem so.
     """
 
-    __slots__ = ("_symbols", "asked", "broken", "guessed", "text")
+    __slots__ = ("_symbols", "asked", "broken", "guessed", "shared", "text")
 
     def __init__(self, symbols: Symbols, text: str, broken: bool = False) -> None:
         self._symbols = symbols
@@ -190,6 +204,8 @@ class Scope:
         """Every name looked up, with the answer."""
         self.guessed = False
         """Whether an answer depended on all names of the program."""
+        self.shared: dict[type, object] = {}
+        """What one check of the declaration worked out for the others."""
 
     def lookup(self, name: str) -> Interface | None:
         """What is declared under a name, None when nothing is."""

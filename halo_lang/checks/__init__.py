@@ -1,8 +1,9 @@
 """The checks, one module a family.
 
 A declaration check looks at one declaration and asks its `Scope` about the others; its places count from the
-declaration's unit. A program check looks at all of them, through what is known of each, and gives absolute places.
-A new family is a new module and one entry here.
+declaration's unit. A program check looks at all of them and gives absolute places. A summary check does so too, but
+reads only summaries and interfaces, and is repeated only when one of these changed. A new family is a new module and
+one entry here.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from halo_lang.checks import (
     unused,
     values,
 )
-from halo_lang.checks.whole import Whole
+from halo_lang.checks.whole import Finding, Whole
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.nodes import Declaration
 from halo_lang.symbols import Scope
 
 DeclarationCheck: TypeAlias = Callable[[Declaration, Scope], Iterator[Diagnostic]]
 ProgramCheck: TypeAlias = Callable[[Whole], Iterator[Diagnostic]]
+SummaryCheck: TypeAlias = Callable[[Whole], Iterator[Finding]]
 
 DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     declared.reserved_names,
@@ -63,8 +65,9 @@ DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     unused.parameters,
 )
 
-PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (
-    declared.repeated_names,
+PROGRAM_CHECKS: Final[tuple[ProgramCheck, ...]] = (declared.repeated_names,)
+
+SUMMARY_CHECKS: Final[tuple[SummaryCheck, ...]] = (
     declared.endless_schemas,
     unused.declarations,
     recursion.endless_pipelines,

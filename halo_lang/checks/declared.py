@@ -7,7 +7,7 @@ from typing import Final
 
 from halo_lang import nodes
 from halo_lang.checks.walk import bindings
-from halo_lang.checks.whole import Whole
+from halo_lang.checks.whole import Finding, Whole
 from halo_lang.diagnostics import Diagnostic, Related, error
 from halo_lang.lexicon import KEYWORDS
 from halo_lang.nodes import Declaration, Name, Schema, TypeRef
@@ -42,8 +42,13 @@ def reserved_names(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
             yield error("HL202", f"`{name.text}` is {what} and cannot be a name here", name.span, hint=hint)
 
 
-def endless_schemas(whole: Whole) -> Iterator[Diagnostic]:
+def endless_schemas(whole: Whole) -> Iterator[Finding]:
     """HL207: a schema that contains itself has no finite value, unless an Array stands between."""
+    if any(interface.contains for interface in whole.symbols.interfaces.values()):
+        yield _endless_schemas
+
+
+def _endless_schemas(whole: Whole) -> Iterator[Diagnostic]:
     program = whole.program
     finished: set[str] = set()
     for root, interface in whole.symbols.interfaces.items():

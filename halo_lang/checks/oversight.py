@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from halo_lang import nodes
-from halo_lang.checks.whole import AUTO, PriceLookup, Whole, spending_rules
+from halo_lang.checks.whole import AUTO, Finding, Whole, spending_rules
 from halo_lang.diagnostics import Diagnostic, Related, Severity
-from halo_lang.nodes import Agent, Declaration
+from halo_lang.nodes import Agent
 from halo_lang.spelling import listed
 from halo_lang.symbols import Kind
 
@@ -16,7 +17,7 @@ _SHOWN = 5
 """Agents that one finding points at."""
 
 
-def unguarded_agents(whole: Whole) -> Iterator[Diagnostic]:
+def unguarded_agents(whole: Whole) -> Iterator[Finding]:
     """HL509 at the name of an agent that may change something by calls of its own choice, with no policy to stop it."""
     offers: defaultdict[str, set[str]] = defaultdict(set)
     for known in whole.known:
@@ -29,17 +30,21 @@ def unguarded_agents(whole: Whole) -> Iterator[Diagnostic]:
         chosen = found.equips if AUTO in tools else found.equips & tools
         changing = sorted(tool for tool in chosen if _changes(tool, whole))
         if changing:
-            yield from _unguarded(name, changing, whole)
+            yield partial(_unguarded, name, changing)
 
 
-def unpriced_budgets(whole: Whole) -> Iterator[Diagnostic]:
+def unpriced_budgets(whole: Whole) -> Iterator[Finding]:
     """HL511 at a MaxSpend that agents are held to whose models have no known price."""
-    if whole.is_priced is None:
+    spending = {known.declaration.name.text for known in whole.known if known.summary.spends}
+    if not spending or whole.is_priced is None:
         return
-    spending = {known.declaration.name.text: known.declaration for known in whole.known if known.summary.spends}
-    if spending:
-        for name, agents in _unpriced(spending.keys(), whole.is_priced, whole).items():
-            yield from _uncounted(spending[name], agents, whole)
+    unpriced: defaultdict[str, list[str]] = defaultdict(list)
+    for known in whole.known:
+        held_to = spending & known.interface.requires
+        if held_to and not whole.is_priced(known.summary.model):
+            for policy in held_to:
+                unpriced[policy].append(known.declaration.name.text)
+    yield from (partial(_uncounted, policy, agents) for policy, agents in unpriced.items())
 
 
 def _changes(tool: str, whole: Whole) -> bool:
@@ -56,27 +61,17 @@ def _unguarded(name: str, tools: Sequence[str], whole: Whole) -> Iterator[Diagno
         yield Diagnostic("HL509", Severity.WARNING, message, place, hint)
 
 
-def _unpriced(policies: Set[str], is_priced: PriceLookup, whole: Whole) -> dict[str, list[Agent]]:
-    """For each of the policies the agents held to it that run on models without a price."""
-    found: defaultdict[str, list[Agent]] = defaultdict(list)
-    for known in whole.known:
-        held_to = policies & known.interface.requires
-        agent = known.declaration
-        if held_to and isinstance(agent, Agent) and not is_priced(agent.model.text):
-            for policy in held_to:
-                found[policy].append(agent)
-    return found
-
-
-def _uncounted(policy: Declaration, agents: Sequence[Agent], whole: Whole) -> Iterator[Diagnostic]:
-    assert isinstance(policy, nodes.Policy)
-    names = listed(dict.fromkeys(f"`{agent.model.text}`" for agent in agents))
+def _uncounted(policy: str, agents: Sequence[str], whole: Whole) -> Iterator[Diagnostic]:
+    program = whole.program
+    declared = program.find(policy)
+    held = [agent for agent in map(program.find, agents) if isinstance(agent, Agent)]
+    if not isinstance(declared, nodes.Policy):
+        return
+    models = listed(dict.fromkeys(f"`{agent.model.text}`" for agent in held), limit=4)
     related = tuple(
-        Related(f"{agent.name.text} runs on it", whole.program.span(agent, agent.model.span))
-        for agent in agents[:_SHOWN]
+        Related(f"the model of {agent.name.text}", program.span(agent, agent.model.span)) for agent in held[:_SHOWN]
     )
-    for rule in spending_rules(policy.rules):
-        message = f"MaxSpend cannot count what {names} costs: no price is known, so calls will be refused"
+    for rule in spending_rules(declared.rules):
+        message = f"MaxSpend cannot count what {models} costs: no price is known, so calls will be refused"
         hint = "use a model whose price is known, or limit the run by MaxTokens or MaxCalls"
-        place = whole.program.span(policy, rule.span)
-        yield Diagnostic("HL511", Severity.WARNING, message, place, hint, related)
+        yield Diagnostic("HL511", Severity.WARNING, message, program.span(declared, rule.span), hint, related)

@@ -91,6 +91,14 @@ class Reach:
         return NameIndex((*self._parameters, *self._first))
 
 
+def reach_of(pipeline: Pipeline, scope: Scope) -> Reach:
+    """The reach of the pipeline that `scope` is made for, worked out once for all its checks."""
+    found = scope.shared.get(Reach)
+    if not isinstance(found, Reach):
+        found = scope.shared[Reach] = Reach(pipeline, scope)
+    return found
+
+
 def _earliest(stages: Sequence[Stage]) -> list[int]:
     """For each stage the first stage of the outermost loop around it; past the end where there is none."""
     earliest = [len(stages)] * len(stages)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
-from halo_lang.checks.whole import Summary, Whole
+from halo_lang.checks.whole import Finding, Summary, Whole
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Pipeline
 from halo_lang.spelling import listed
@@ -16,25 +17,25 @@ _HINT: Final = "call it in an arm of a branch, or behind a gate that closes in t
 _Graph: TypeAlias = Mapping[str, Iterable[str]]
 
 
-def endless_pipelines(whole: Whole) -> Iterator[Diagnostic]:
+def endless_pipelines(whole: Whole) -> Iterator[Finding]:
     """HL507 at the name of a pipeline that calls itself in every run, be it through others."""
     summaries = {known.declaration.name.text: known.summary for known in whole.known if known.summary.may_call}
     if not summaries:
         return
     ending = _ending(summaries, whole)
-    broken = whole.program.broken
-    certain = {name: list(_certain(summary, ending)) for name, summary in summaries.items() if name not in broken}
-    for ring in _rings(certain):
-        for name in ring:
-            yield from _endless(name, [other for other in ring if other != name], whole)
+    for ring in _rings({name: list(_certain(summary, ending)) for name, summary in summaries.items()}):
+        yield partial(_endless, ring)
 
 
-def _endless(name: str, others: list[str], whole: Whole) -> Iterator[Diagnostic]:
-    pipeline = whole.program.find(name)
-    if isinstance(pipeline, Pipeline):
-        through = f", through {listed(f'`{other}`' for other in others)}" if others else ""
-        place = whole.program.span(pipeline, pipeline.name.span)
-        yield Diagnostic("HL507", Severity.WARNING, f"`{name}` always calls itself{through}", place, _HINT)
+def _endless(ring: list[str], whole: Whole) -> Iterator[Diagnostic]:
+    for name in ring:
+        pipeline = whole.program.find(name)
+        if isinstance(pipeline, Pipeline):
+            message = f"`{name}` always calls itself"
+            if len(ring) > 1:
+                message += f", through {listed((f'`{other}`' for other in ring if other != name), limit=4)}"
+            place = whole.program.span(pipeline, pipeline.name.span)
+            yield Diagnostic("HL507", Severity.WARNING, message, place, _HINT)
 
 
 def _ending(summaries: Mapping[str, Summary], whole: Whole) -> set[str]:
@@ -43,8 +44,8 @@ def _ending(summaries: Mapping[str, Summary], whole: Whole) -> set[str]:
     for name, summary in summaries.items():
         for callee in summary.may_call:
             callers[callee].append(name)
-    pending = {*whole.program.broken, *whole.program.ghosts}
-    pending.update(known.declaration.name.text for known in whole.known if known.summary.has_gate)
+    pending = {known.declaration.name.text for known in whole.known if known.summary.has_gate}
+    pending.update(name for name in callers if whole.symbols.is_ghost(name))
     found: set[str] = set()
     while pending:
         name = pending.pop()

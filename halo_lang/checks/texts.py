@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from halo_lang import nodes
-from halo_lang.checks.reach import NAMESPACES, Reach
+from halo_lang.checks.reach import NAMESPACES, Reach, reach_of
 from halo_lang.checks.walk import arguments, conditions, inside, leaves, operands, written_values
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Declaration, Pipeline, Stage, String
@@ -51,7 +51,7 @@ _NO_ENV: Final = "`Env` is never filled in, so that secrets cannot reach a promp
 
 
 def _in_pipeline(pipeline: Pipeline, scope: Scope) -> Iterator[Diagnostic]:
-    reach = Reach(pipeline, scope)
+    reach = reach_of(pipeline, scope)
     start = leaves((pipeline.start,)) if pipeline.start is not None else ()
     for text in start:
         if isinstance(text, String):

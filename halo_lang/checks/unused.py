@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Final
 
 from halo_lang import nodes
 from halo_lang.checks.walk import calls, condition_paths, written_values
-from halo_lang.checks.whole import Whole
+from halo_lang.checks.whole import Finding, Whole
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.lexicon import NAME
 from halo_lang.nodes import Declaration, Pipeline
 from halo_lang.placeholders import placeholders
-from halo_lang.program import Program
 from halo_lang.source import Span
 from halo_lang.symbols import EVERY_PARAMETER, Kind, Scope, parameter_at
 
@@ -29,20 +29,13 @@ _LONG: Final = 100_000
 """Characters of broken text from which on it is not searched for names at every keystroke."""
 
 
-def declarations(whole: Whole) -> Iterator[Diagnostic]:
+def declarations(whole: Whole) -> Iterator[Finding]:
     """HL505 at the name of an agent, tool, store, policy or schema that nothing mentions."""
-    used = whole.meant.union(*(known.summary.uses for known in whole.known))
-    unused = [name for name, found in whole.symbols.interfaces.items() if name not in used and found.kind in _HINTS]
-    if not unused:
-        return
-    broken = [unit.text for unit in whole.program.units if unit.diagnostics]
-    if sum(map(len, broken)) > _LONG:
-        return
-    # What does not parse may use any name that stands in it.
-    maybe = {name for text in broken for name in _WORD.findall(text)}
-    for name in unused:
-        if name not in maybe:
-            yield from _unused_declaration(name, whole.program, whole.symbols.interfaces[name].kind)
+    used = set[str]().union(*(known.summary.uses for known in whole.known))
+    interfaces = whole.symbols.interfaces
+    unused = [name for name in interfaces.keys() - used if interfaces[name].kind in _HINTS]
+    if unused:
+        yield partial(_unused_declarations, unused)
 
 
 def parameters(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -85,12 +78,20 @@ def _paths(pipeline: Pipeline, scope: Scope) -> Iterator[tuple[str, ...]]:
         yield from (path.segments for path in condition_paths(stage, scope))
 
 
-def _unused_declaration(name: str, program: Program, kind: Kind) -> Iterator[Diagnostic]:
-    declaration = program.find(name)
-    if declaration is not None:
-        what = declaration.kind if isinstance(declaration, nodes.Provider) else kind.value
-        place = program.span(declaration, declaration.name.span)
-        yield _unused(what, declaration.name, _HINTS[kind], place)
+def _unused_declarations(names: Iterable[str], whole: Whole) -> Iterator[Diagnostic]:
+    broken = [unit.text for unit in whole.program.units if unit.diagnostics]
+    if sum(map(len, broken)) > _LONG:
+        return
+    # What does not parse may use any name that stands in it, and a misspelt name was probably meant to be another.
+    maybe = {name for text in broken for name in _WORD.findall(text)}
+    maybe.update(told.fix.text for told in whole.told if told.code == "HL203" and told.fix is not None)
+    for name in names:
+        declaration = whole.program.find(name)
+        if name not in maybe and declaration is not None:
+            kind = whole.symbols.interfaces[name].kind
+            what = declaration.kind if isinstance(declaration, nodes.Provider) else kind.value
+            place = whole.program.span(declaration, declaration.name.span)
+            yield _unused(what, declaration.name, _HINTS[kind], place)
 
 
 def _unused(what: str, name: nodes.Name, hint: str, place: Span | None = None) -> Diagnostic:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from halo_lang import nodes
-from halo_lang.checks.reach import NAMESPACES, Reach
+from halo_lang.checks.reach import NAMESPACES, Reach, reach_of
 from halo_lang.checks.walk import calls, condition_paths, leaves
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Argument, Call, Declaration, Path, Pipeline, Stage
@@ -22,7 +22,7 @@ def unknown_values(declaration: Declaration, scope: Scope) -> Iterator[Diagnosti
     parameter, result or declaration in reach. A run would find null there."""
     if not isinstance(declaration, Pipeline) or scope.broken:
         return
-    reach = Reach(declaration, scope)
+    reach = reach_of(declaration, scope)
     start = (declaration.start,) if declaration.start is not None else ()
     for path in _paths(start):
         yield from _unknown(path, reach, 0, _NOWHERE, scope)

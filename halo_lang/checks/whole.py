@@ -1,7 +1,7 @@
 """What the checks of a whole program work on: a summary of each declaration, made once as long as its text stands.
 
-Reading all declarations at every keystroke would cost more than everything else, so a program check reads summaries
-and goes to a declaration only where there is something to report.
+Few edits change a summary, so what follows from all of them is found only when one did, as `Finding`s that name
+declarations; where these stand now is looked up when a finding is reported.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from halo_lang import nodes
 from halo_lang.checks.references import tool_names
 from halo_lang.checks.unreachable import chosen_arms, ends_run, is_exhaustive
 from halo_lang.checks.walk import calls, leaves, type_names, written_values
+from halo_lang.diagnostics import Diagnostic
 from halo_lang.nodes import Argument, Call, Declaration, Pipeline, Stage
 from halo_lang.program import Program
 from halo_lang.records import record
@@ -27,16 +28,17 @@ PriceLookup: TypeAlias = Callable[[str], bool]
 
 @record
 class Summary:
-    """What others, and the program as a whole, need to know of a declaration beside its interface; free of places.
+    """What the program as a whole needs to know of a declaration beside its interface; free of places.
 
     `uses` are the names of declarations that it mentions. `offers` are pairs of an agent and a tool whose calls that
-    agent chooses itself. `spends`: a policy limits what a run may cost. The rest is a pipeline's: the pipelines that it
-    may call, those that every run calls as long as none of them ends it, in order, and whether a gate of its own may
-    end a run.
+    agent chooses itself. `model` is an agent's; `spends` tells of a policy that it limits what a run may cost. The rest
+    is a pipeline's: the pipelines that it may call, those that every run calls as long as none of them ends it, in
+    order, and whether a gate of its own may end a run.
     """
 
     uses: frozenset[str] = frozenset()
     offers: frozenset[tuple[str, str]] = frozenset()
+    model: str = ""
     spends: bool = False
     may_call: frozenset[str] = frozenset()
     always_calls: tuple[str, ...] = ()
@@ -56,27 +58,32 @@ class Known:
 class Whole:
     """A program as its checks see it.
 
-    `meant` are the names that misspelt references probably stand for. `is_priced` is None where nobody knows what
-    models cost.
+    `told` is what is found already, in the syntax and in single declarations. `is_priced` is None where nobody knows
+    what models cost.
     """
 
     program: Program
     symbols: Symbols
     known: Sequence[Known]
-    meant: frozenset[str] = frozenset()
-    is_priced: PriceLookup | None = None
+    told: Sequence[Diagnostic]
+    is_priced: PriceLookup | None
 
 
-def summarize(declaration: Declaration) -> Summary:
-    """The summary of a declaration."""
+Finding: TypeAlias = Callable[[Whole], Iterator[Diagnostic]]
+"""Something that holds as long as no summary or interface changes; called, it says so with the places of now."""
+
+
+def summarize(declaration: Declaration, *, broken: bool) -> Summary:
+    """The summary of a declaration; `broken` where some of its stages did not parse."""
     uses = frozenset(_mentioned(declaration)) - {declaration.name.text} | frozenset(_shadows(declaration))
     match declaration:
         case nodes.Policy():
             return Summary(uses, spends=any(spending_rules(declaration.rules)))
         case nodes.Agent():
-            return Summary(uses, offers=frozenset(_offered(declaration.name.text, declaration.config)))
+            offers = frozenset(_offered(declaration.name.text, declaration.config))
+            return Summary(uses, offers, model=declaration.model.text)
         case Pipeline():
-            return _of_pipeline(declaration, uses)
+            return _of_pipeline(declaration, uses, broken)
         case _:
             return Summary(uses)
 
@@ -89,14 +96,15 @@ def spending_rules(rules: Iterable[nodes.Rule]) -> Iterator[nodes.Rule]:
         yield from spending_rules(argument.value for argument in rule.args if isinstance(argument.value, nodes.Rule))
 
 
-def _of_pipeline(node: Pipeline, uses: frozenset[str]) -> Summary:
+def _of_pipeline(node: Pipeline, uses: frozenset[str], broken: bool) -> Summary:
     made = [call for stage in node.stages for call in calls(stage)]
     return Summary(
         uses,
         offers=frozenset(pair for call in made for pair in _offered(call.callee.text, call.args)),
         may_call=frozenset(call.callee.text for call in made if call.method is None),
-        always_calls=tuple(_always_called(node.stages)),
-        has_gate=any(isinstance(stage, nodes.GateStage) for stage in node.stages),
+        # What did not parse may be a gate.
+        always_calls=() if broken else tuple(_always_called(node.stages)),
+        has_gate=broken or any(isinstance(stage, nodes.GateStage) for stage in node.stages),
     )
 
 
