@@ -11,6 +11,18 @@ from halo_runtime.models.base import Usage
 FREE: Final = frozenset({"local", "ollama", "scripted"})
 """Prefixes of models that cost nothing: they run on this machine."""
 
+WELL_KNOWN: Final = frozenset(
+    f"{prefix}{name}"
+    for service, names in {
+        "openai": "gpt-4o gpt-4o-mini gpt-4.1 gpt-4.1-mini gpt-5 gpt-5-mini gpt-5-nano o3-mini o4-mini",
+        "anthropic": "claude-haiku-4-5 claude-sonnet-4-5 claude-opus-4-1 claude-opus-4-5",
+        "google": "gemini-2.5-flash gemini-2.5-flash-lite gemini-2.5-pro",
+    }.items()
+    for name in names.split()
+    for prefix in ("", f"{service}/")
+)
+"""Ids that have a price for certain, so that checking a program need not load the table for the common ones."""
+
 
 def cost(model: str, usage: Usage) -> Decimal | None:
     """USD for `usage` of the declared id `model`; None when the price or the number of tokens is not known.
@@ -28,7 +40,7 @@ def cost(model: str, usage: Usage) -> Decimal | None:
 @lru_cache(maxsize=1024)
 def is_priced(model: str) -> bool:
     """Whether the cost of calls of the declared id `model` can be known, and so limited by MaxSpend."""
-    return cost(model, Usage(input=1, output=1)) is not None
+    return model in WELL_KNOWN or cost(model, Usage(input=1, output=1)) is not None
 
 
 def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:

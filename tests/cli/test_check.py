@@ -105,6 +105,16 @@ def test_what_is_no_file_is_refused_by_name(arguments: list[str], message: str, 
     assert message in captured.err
 
 
+@pytest.mark.parametrize(("model", "found"), [("openai/our-own", ["HL511"]), ("openai/gpt-4o-mini", [])])
+def test_prices_are_known_to_the_check(model: str, found: list[str], capsys: Captured) -> None:
+    Path("budget.halo").write_text(
+        f"policy Budget : MaxSpend(1)\nagent Bot [{model}]\n  requires Budget\n{GOOD.strip()} |> Bot.go()\n"
+    )
+    assert main(["check", "budget.halo", "--json"]) == 0
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    assert [diagnostic["code"] for diagnostic in file["diagnostics"]] == found
+
+
 def test_a_flood_of_findings_is_cut_for_people_and_whole_in_json(capsys: Captured) -> None:
     Path("flood.halo").write_text("agent\n" * 150)
     assert main(["check", "flood.halo"]) == 2

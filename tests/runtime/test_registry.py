@@ -11,7 +11,7 @@ from halo_runtime.errors import ConfigError
 from halo_runtime.models.base import ModelProvider, Usage
 from halo_runtime.models.local import LocalModel
 from halo_runtime.models.openai import OpenAI
-from halo_runtime.models.pricing import cost
+from halo_runtime.models.pricing import WELL_KNOWN, cost, is_priced
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.models.scripted import ScriptedModel
 
@@ -108,6 +108,25 @@ def test_a_known_model_costs_what_the_price_list_says(model: str, usage: Usage, 
 @pytest.mark.parametrize("model", ["openai/no-such-model", "nobody/x", "openai/"])
 def test_an_unknown_price_is_unknown_and_not_zero(model: str) -> None:
     assert cost(model, Usage(1000, 200)) is None
+
+
+@pytest.mark.parametrize("model", sorted(WELL_KNOWN))
+def test_a_well_known_model_has_a_price(model: str) -> None:
+    assert cost(model, Usage(1000, 200)) is not None
+
+
+@pytest.mark.parametrize(
+    ("model", "priced"),
+    [
+        ("openai/gpt-4o-mini", True),
+        ("openrouter/openai/gpt-4o-mini", True),
+        ("local/smollm2", True),
+        ("openai/no-such-model", False),
+        ("nobody/x", False),
+    ],
+)
+def test_whether_a_price_is_known_can_be_asked_beforehand(model: str, priced: bool) -> None:
+    assert is_priced(model) is priced
 
 
 @pytest.mark.parametrize("usage", [Usage(), Usage(1000, None), Usage(None, 200), Usage(0, None)])

@@ -33,6 +33,12 @@ def test_the_next_problem_goes_round() -> None:
     assert next_problem([], Position(1, 1)) is None
 
 
+def test_budgets_on_models_without_a_price_are_problems_too() -> None:
+    text = "policy Budget : MaxSpend(1)\nagent Bot [openai/our-own]\n  requires Budget\n"
+    found = Checker().check(Source(f"{text}pipeline Main(x: String) -> Result: x |> Bot.go()"))
+    assert [one.diagnostic.code for one in found.problems] == ["HL511"]
+
+
 def test_an_empty_span_is_still_seen_and_a_long_one_ends_with_its_line() -> None:
     long = Problem(problem(1, 4).diagnostic, Position(1, 4), Position(3, 1))
     assert underlines([problem(2, 8, length=0), long]) == {
