@@ -12,6 +12,8 @@ from typing import ClassVar
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.screen import Screen
 
 from halo_tui import keymap
@@ -19,6 +21,7 @@ from halo_tui.models.document import Document, DocumentError
 from halo_tui.models.options import Options
 from halo_tui.screens.dialogs import Choose
 from halo_tui.screens.workbench import Workbench
+from halo_tui.terminal import Terminal
 from halo_tui.themes import DARK, LIGHT, code_colours
 
 NEW_FILE = "untitled.halo"
@@ -39,7 +42,13 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._options = options or Options()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
-        self.theme = DARK.name
+        # Not by assignment: it would make Textual read all style sheets a second time.
+        self.set_reactive(App.theme, DARK.name)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our driver where Textual would take its own for Unix terminals; tests and the web have others."""
+        found = super().get_driver_class()
+        return Terminal if found is LinuxDriver else found
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return code_colours(dark=self.current_theme.dark)
@@ -55,8 +64,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
 
     def on_ready(self) -> None:
         # What is alive now stays: leaving it out of collections takes the pause out of every twentieth key.
-        gc.collect()
         gc.freeze()
+        gc.enable()
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         if not isinstance(screen, Workbench):

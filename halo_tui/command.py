@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import click
 
 from halo_runtime.cli.output import is_terminal
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.json_types import Json
+
+SWITCH_INTERVAL: Final = 0.0005
+"""Seconds for which a busy thread may keep others waiting: a key passes through three, and Python's 5 ms add up."""
 
 
 @click.command()
@@ -44,6 +49,9 @@ def run_workbench(
     """
     if not (is_terminal(sys.stdin) and is_terminal(sys.stdout)):
         raise UsageError("the workbench needs a terminal", hint="halo run FILE works without one")
+    # Nearly all that is made while the workbench opens stays; collections would only look it through.
+    gc.disable()
+    sys.setswitchinterval(SWITCH_INTERVAL)
     from halo_tui.app import WorkbenchApp
     from halo_tui.models.document import Document, DocumentError
     from halo_tui.models.inputs import as_typed

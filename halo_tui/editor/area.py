@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
@@ -31,7 +31,7 @@ from halo_lang.highlight import (
     STAGE,
     TokenType,  # pyright: ignore[reportPrivateUsage] - Pygments has no public name for it
 )
-from halo_tui.editor.buffer import Buffer, Wrapping
+from halo_tui.editor.buffer import Buffer, Unwrapped
 from halo_tui.editor.colours import Colours
 from halo_tui.editor.signs import with_signs
 from halo_tui.models.marks import GutterMark, Underline
@@ -131,15 +131,15 @@ class Editor(TextArea, inherit_bindings=False):
 
     def show_underlines(self, underlines: Mapping[int, tuple[Underline, ...]]) -> None:
         """Mark parts of lines, by row from 0."""
-        if underlines != self._underlines:
-            self._underlines = underlines
-            self._repaint()
+        rows = _differing(self._underlines, underlines)
+        self._underlines = underlines
+        self._repaint_rows(rows)
 
     def show_gutter(self, marks: Mapping[int, GutterMark]) -> None:
         """Put signs behind line numbers, by row from 0."""
-        if marks != self._gutter:
-            self._gutter = marks
-            self._repaint()
+        rows = _differing(self._gutter, marks)
+        self._gutter = marks
+        self._repaint_rows(rows)
 
     def go_to(self, place: Location) -> None:
         """Put the cursor at a row and column from 0, in the middle of the view when it was out of sight."""
@@ -167,7 +167,7 @@ class Editor(TextArea, inherit_bindings=False):
         # As the stock method does for plain text, with our document and wrapping.
         self._highlight_query = None
         self.document = buffer = Buffer(text)
-        self.wrapped_document = Wrapping(buffer, tab_width=self.indent_width)
+        self.wrapped_document = Unwrapped(buffer, tab_width=self.indent_width)
         self.navigator = DocumentNavigator(self.wrapped_document)
         self._colours = Colours(buffer.lines)
         self._splices = []
@@ -199,9 +199,7 @@ class Editor(TextArea, inherit_bindings=False):
         if rows is None:
             self._line_cache.clear()
             return
-        stale = [key for key in self._line_cache.keys() if key[_CACHED_ROW] in rows]  # noqa: SIM118 - it is no dict
-        for key in stale:
-            self._line_cache.discard(key)
+        self._forget(rows)
 
     def _render_line(self, y: int) -> Strip:
         strip = super()._render_line(y)
@@ -292,11 +290,27 @@ class Editor(TextArea, inherit_bindings=False):
         self._colours.advance(IDLE_LINES)
         if self._colours.complete:
             self._idle.pause()
-            self._repaint()
+            if self._colours.guessed:
+                self._colours.guessed = False
+                self._line_cache.clear()
+                self.refresh()
 
-    def _repaint(self) -> None:
-        self._line_cache.clear()
-        self.refresh()
+    def _repaint_rows(self, rows: Set[int]) -> None:
+        self._forget(rows)
+        regions = [self._row_region(row) for row in rows if self._in_sight(row)]
+        if regions:
+            self.refresh(*regions)
+
+    def _forget(self, rows: Container[object]) -> None:
+        """Drop drawn rows from Textual's cache."""
+        stale = [key for key in self._line_cache.keys() if key[_CACHED_ROW] in rows]  # noqa: SIM118 - it is no dict
+        for key in stale:
+            self._line_cache.discard(key)
+
+
+def _differing(before: Mapping[int, object], after: Mapping[int, object]) -> set[int]:
+    """The rows that are marked otherwise than before."""
+    return {row for row in before.keys() | after.keys() if before.get(row) != after.get(row)}
 
 
 def _class_of(kind: TokenType) -> str | None:

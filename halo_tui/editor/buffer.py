@@ -72,9 +72,26 @@ class Buffer(Document):
         return cell_len(line.expandtabs(self._tab_width))
 
 
-class Wrapping(WrappedDocument):
-    """The stock wrapping with its height looked up; the stock one counts all lines for every row drawn."""
+class Unwrapped(WrappedDocument):
+    """Every line is one row. The stock class finds that out by measuring all lines, at each change of size anew."""
 
     @property
     def height(self) -> int:
         return len(self._offset_to_line_info)
+
+    def wrap(self, width: int, tab_width: int | None = None) -> None:
+        self._width = 0
+        self._tab_width = tab_width or self._tab_width
+        self._fit()
+
+    def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
+        self._fit()
+
+    def _fit(self) -> None:
+        """Have as many rows as there are lines; what a row holds depends on its number alone."""
+        known, count = len(self._wrap_offsets), self.document.line_count
+        for table in (self._wrap_offsets, self._offset_to_line_info, self._line_index_to_offsets):
+            del table[count:]
+        self._wrap_offsets.extend([] for _ in range(known, count))
+        self._offset_to_line_info.extend((line, 0) for line in range(known, count))
+        self._line_index_to_offsets.extend([line] for line in range(known, count))

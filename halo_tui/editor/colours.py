@@ -32,6 +32,8 @@ class Colours:
         """Lexing that meets an old state before this line has not met what is below the edit."""
         self._known = 0
         """States up to this line were sure before the edit."""
+        self.guessed = False
+        """Whether any spans given so far rest on a guess."""
 
     @property
     def complete(self) -> bool:
@@ -51,17 +53,16 @@ class Colours:
     def spans(self, row: int) -> Spans:
         """The coloured spans of a line."""
         if row - self._next > FAR:
-            return _lex(self._lines[row], self._before[row] or START)[0]
-        while self._next < row:
-            self._step()
+            self.guessed = True
+        else:
+            self._reach(row)
         return _lex(self._lines[row], self._before[row] or START)[0]
 
     def settled(self, row: int) -> bool:
         """Whether the lines from `row` on keep the colours they had before the last edit, which was above it."""
         if row - self._next > FAR:
             return False
-        while self._next < row:
-            self._step()
+        self._reach(row)
         return self._next > row or row >= len(self._lines)
 
     def advance(self, lines: int) -> None:
@@ -69,6 +70,10 @@ class Colours:
         for _ in range(lines):
             if self.complete:
                 return
+            self._step()
+
+    def _reach(self, row: int) -> None:
+        while self._next < row:
             self._step()
 
     def _step(self) -> None:

@@ -42,6 +42,12 @@ SHOW_EVERY: Final = 0.05
 TICK: Final = 0.25
 """Seconds between two repaints of the elapsed time while a run goes on."""
 
+WIDE: Final = 100
+"""Columns from which the run is shown beside the editor."""
+
+TALL: Final = 30
+"""Rows from which there is room for more."""
+
 RUN_PANES: Final = ("stages", "output", "data")
 PANES: Final = ("editor", "problems", *RUN_PANES)
 
@@ -50,11 +56,12 @@ class Workbench(Screen[None]):
     """One program: written on the left, run on the right; under 100 columns one of them at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = list(keymap.bindings("workbench"))
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual declares it so
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual declares it so
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = "Editor"
 
     def __init__(self, document: Document, options: Options) -> None:
-        super().__init__()
+        super().__init__(classes="-at-editor")
         self.document = document
         self.findings: Findings | None = None
         self.session = Session(self._run_changed)
@@ -69,13 +76,16 @@ class Workbench(Screen[None]):
         self._mattered: dict[str, bool] = {}
 
     def compose(self) -> ComposeResult:
-        yield Tabs(("editor", *RUN_PANES), id="tabs-narrow")
+        # Set before there is anything in it: a class that comes later makes Textual style all widgets anew.
+        columns, rows = self.host.size
+        self.add_class("-wide" if columns >= WIDE else "-narrow", "-tall" if rows >= TALL else "-short")
+        yield Tabs(("editor", *RUN_PANES), "editor", id="tabs-narrow")
         with Horizontal(id="room"):
             with Vertical(id="writing"):
                 yield Editor(self.document.text)
                 yield Problems()
             with Vertical(id="run"):
-                yield Tabs(RUN_PANES, id="tabs-wide")
+                yield Tabs(RUN_PANES, "stages", id="tabs-wide")
                 yield Stages()
                 yield Output()
                 yield Data()
@@ -85,7 +95,6 @@ class Workbench(Screen[None]):
     def on_mount(self) -> None:
         self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
         self._tick = self.set_interval(TICK, self._show_run, pause=True)
-        self._show_pane("editor", "stages")
         self._show_run()
         self._check_soon()
         if self._run_at_once:
@@ -218,7 +227,6 @@ class Workbench(Screen[None]):
             "run": not active,
             "stop": active,
             "answer": bool(self.session.questions),
-            "next_problem": self.findings is None or bool(self.findings.problems),
         }
 
     def _show_keys(self) -> None:

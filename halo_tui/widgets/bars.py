@@ -48,9 +48,10 @@ class Tabs(Widget):
         def control(self) -> Tabs:
             return self.tabs
 
-    def __init__(self, panes: tuple[str, ...], *, id: str) -> None:  # noqa: A002 - Textual's name
+    def __init__(self, panes: tuple[str, ...], active: str, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self._panes = panes
+        self.set_reactive(Tabs.active, active)
 
     def render(self) -> Content:
         return Content.assemble(

@@ -27,7 +27,7 @@ class Stages(Rows[tuple[int, StageRow]]):
     """The stages of a run as they go."""
 
     def __init__(self) -> None:
-        super().__init__(self._line, id="stages", classes="pane")
+        super().__init__(self._line, id="stages", classes="pane -active")
         self.empty = (("F5", "accent"), (" runs the program; its stages appear here.", "dim"))
 
     def show_run(self, run: RunView) -> None:

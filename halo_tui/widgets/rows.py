@@ -56,14 +56,10 @@ class Rows(ScrollView, Generic[T], can_focus=True):
 
     def show(self, items: Sequence[T]) -> None:
         """Show these rows, the cursor where it was."""
-        resized = len(items) != len(self.items)
         self.items = items
         self.virtual_size = Size(0, max(1, len(items)))
         self.set_reactive(Rows.cursor, max(0, min(self.cursor, len(items) - 1)))
-        self.refresh(layout=resized and self.styles.is_auto_height)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self.items))
+        self.refresh()
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y

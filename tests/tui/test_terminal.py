@@ -68,7 +68,7 @@ class Terminal:
         return int(found.stdout.split()[0])
 
     def close(self) -> None:
-        self._tmux("kill-server")
+        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, check=False)
 
     def _tmux(self, *arguments: str) -> str:
         command = ["tmux", "-L", self._server, *arguments]
@@ -96,6 +96,23 @@ def test_a_program_is_opened_run_and_left(terminal: Terminal) -> None:
     terminal.until("Good morning")
     terminal.type("C-q")
     terminal.until("left with 0")
+
+
+def test_alt_with_a_digit_goes_to_a_pane_and_types_nothing(terminal: Terminal) -> None:
+    start(terminal)
+    terminal.type("M-3")
+    terminal.until("The output of a run appears here")
+    terminal.type("M-1", "x")
+    terminal.until(" x// a note")
+
+
+def test_a_lost_terminal_ends_the_workbench(terminal: Terminal) -> None:
+    start(terminal)
+    child = terminal.child()
+    terminal.close()
+    deadline = monotonic() + DEADLINE
+    while Path(f"/proc/{child}").exists():
+        assert monotonic() < deadline
 
 
 def test_what_stands_on_the_terminal_after_keys_is_what_a_full_repaint_gives(terminal: Terminal) -> None:
