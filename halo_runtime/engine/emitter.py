@@ -42,5 +42,6 @@ class Emitter:
             for observer in tuple(self._observers):
                 try:
                     observer(event)
-                except Exception:  # an observer is a stranger's code; whatever it raises, the run goes on without it
+                # An observer is a stranger's code: whatever it raises, SystemExit too, run and others go on without it.
+                except BaseException:
                     self._observers.remove(observer)

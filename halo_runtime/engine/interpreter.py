@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import Final
+
 from halo_runtime.engine.controller import (
     PROCEED,
     Command,
@@ -22,6 +25,9 @@ from halo_runtime.engine.plan import StagePlan
 from halo_runtime.errors import HaloError, RunError
 from halo_runtime.json_types import Json
 
+STEPS_A_BREATH: Final = 256
+"""Stages after which time limits and signals get their turn: a run that waits for nothing would keep them out."""
+
 
 async def walk(frame: Frame) -> None:
     """Run a pipeline's call to its end; the frame's flowing value is its output then.
@@ -38,7 +44,7 @@ async def walk(frame: Frame) -> None:
 
 
 async def _run(frame: Frame) -> None:
-    plan = frame.plan
+    plan, run = frame.plan, frame.run
     arguments = list(frame.input.values())
     frame.flow(
         arguments[0] if len(arguments) == 1 else dict(frame.input),
@@ -46,10 +52,13 @@ async def _run(frame: Frame) -> None:
     )
     if plan.start is not None:
         frame.flow(plan.start.evaluate(frame), frame.origins_of_all(plan.start.paths))
-    step = _controlled_step if frame.run.controlled else _step
+    step = _controlled_step if run.controlled else _step
     index, count = 0, len(plan.stages)
     while index < count:
         index = await step(frame, plan.stages[index])
+        run.steps += 1
+        if run.steps % STEPS_A_BREATH == 0:
+            await asyncio.sleep(0)
     if plan.output is not None:
         frame.flow(plan.output.check(frame.current), frame.current_origins)
 

@@ -55,6 +55,8 @@ class Run:
     controlled: bool = False
     model: str | None = None
     scripted: bool = False
+    steps: int = 0
+    """Stage executions that have ended, nested ones too."""
     _warned: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
 
     # --- values -------------------------------------------------------------------------------------------------

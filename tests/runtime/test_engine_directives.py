@@ -174,6 +174,18 @@ async def test_a_pipelines_time_limit_ends_the_whole_run_with_its_work_kept() ->
     assert result.context.data["first"] == "done"
 
 
+async def test_a_run_that_waits_for_nothing_can_be_stopped() -> None:
+    endless = (
+        f"{AGENT}pipeline Main(x: Any) -> Result: x |> A.go() |<> loop(A, \"context.data.go == 'again'\", max: 5000)"
+    )
+    world = runtime({"A": "again"})
+    work = asyncio.ensure_future(world.run(halo_lang.parse(endless), "Main", {"x": 1}, run_id="r"))
+    await asyncio.sleep(0)
+    assert world.stop("r")
+    result = await work
+    assert result.status == "interrupted"
+
+
 async def test_a_limit_given_to_the_run_holds_around_all_others() -> None:
     world, _ = stubbed(silent)
     text = f"{AGENT}@timeout(1h)\n{MAIN}"

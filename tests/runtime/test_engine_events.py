@@ -95,6 +95,19 @@ async def test_a_failing_observer_is_left_out_and_the_others_go_on() -> None:
     assert good[-1].type == "run_finished"
 
 
+async def test_an_observer_that_wants_to_exit_takes_no_event_from_the_others() -> None:
+    def leave(_event: RunEvent) -> None:
+        raise SystemExit(3)
+
+    world = runtime({"A": "reply"})
+    events: list[RunEvent] = []
+    world.subscribe(leave)
+    world.subscribe(events.append)
+    result = await world.run(halo_lang.parse(f"{AGENT}pipeline Main(x: Any) -> Result: x |> A.go()"), "Main", {"x": 1})
+    assert result.status == "completed"
+    assert events[-1].type == "run_finished"
+
+
 async def test_a_slow_observer_does_not_hold_the_run() -> None:
     released = threading.Event()
 
