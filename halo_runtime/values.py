@@ -79,6 +79,10 @@ def parse_json(text: str) -> Json:
         value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH}") from None
+    except ValueError as failure:
+        if "int_max_str_digits" in str(failure):  # Python's own limit, and its own advice
+            raise ValueError("a number has too many digits") from None
+        raise
     if text.count("[") + text.count("{") > MAX_DEPTH and _deeper_than(value, MAX_DEPTH):
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     return value

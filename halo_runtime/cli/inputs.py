@@ -6,6 +6,7 @@ missing or unknown is refused there, for every caller alike.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -91,9 +92,10 @@ def _value(given: str, label: str, read: ReadText) -> Json:
         return text
     try:
         value = parse_json(text)
-    except ValueError:
+    except ValueError as failure:
         if label in TYPES:
-            raise ValueError(f"takes {_label(label)}, and {_shown(given)} is no JSON") from None
+            why = "" if isinstance(failure, json.JSONDecodeError) else f": {failure}"
+            raise ValueError(f"takes {_label(label)}, and {_shown(given)} is no JSON{why}") from None
         return text
     wanted = TYPES.get(label)
     if wanted and (type_name(value) != wanted or (label == "Integer" and value != int(value))):

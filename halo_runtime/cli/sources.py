@@ -11,7 +11,7 @@ from pathlib import Path
 
 import halo_lang
 from halo_lang.diagnostics import Diagnostic
-from halo_lang.source import Source, SourceDecodeError, decode
+from halo_lang.source import BOM, Source, SourceDecodeError, decode
 from halo_runtime.cli.usage import UsageError
 
 MAX_BYTES = 32 * 1024 * 1024
@@ -29,13 +29,12 @@ _REASONS = {
 
 def read_bytes(path: str) -> bytes:
     """The file's bytes. UsageError where there is no readable file of a bearable size."""
+    _check_name(path)
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as failure:
         raise _refusal(path, failure) from None
-    except ValueError:
-        raise UsageError(f"{path}: no file can have a NUL character in its name") from None
     return _bounded(data, path)
 
 
@@ -45,7 +44,7 @@ def read_stdin() -> bytes:
 
 
 def read_text(path: str) -> str:
-    """A UTF-8 text file, exactly. UsageError where it cannot be read or is no text."""
+    """A UTF-8 text file, exactly but for a byte order mark. UsageError where it cannot be read or is no text."""
     return _text(read_bytes(path), path)
 
 
@@ -98,7 +97,7 @@ def _bounded(data: bytes, path: str) -> bytes:
 
 def _text(data: bytes, path: str) -> str:
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8").removeprefix(BOM)
     except UnicodeDecodeError as failure:
         raise UsageError(f"{path}: no UTF-8 text (byte {failure.start})", hint="save it as UTF-8") from None
 
@@ -112,19 +111,26 @@ def _expanded(path: str) -> list[str]:
     return below
 
 
+def _check_name(path: str) -> None:
+    if not path:
+        raise UsageError("the name of a file is empty")
+    if "\0" in path:
+        raise UsageError(f"{path}: no file can have a NUL character in its name")
+
+
 def _is_directory(path: str) -> bool:
+    _check_name(path)
     try:
         return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - Path.is_dir hides why a path cannot be read
     except OSError as failure:
         raise _refusal(path, failure) from None
-    except ValueError:
-        raise UsageError(f"{path}: no file can have a NUL character in its name") from None
 
 
 def _below(directory: str) -> Iterator[str]:
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (str(Path(folder, name)) for name in files if name.endswith(".halo"))
+        # Regular files alone: to open a pipe is to wait for its other end, and an editor's lock file leads nowhere.
+        yield from (str(path) for name in files if name.endswith(".halo") and (path := Path(folder, name)).is_file())
 
 
 def _refusal(path: str, failure: OSError) -> UsageError:
@@ -141,7 +147,7 @@ def _similar(path: str) -> str | None:
     from difflib import get_close_matches
 
     try:
-        names = [entry.name for entry in Path(path).parent.iterdir() if entry.suffix == ".halo"]
+        names = [entry.name for entry in Path(path).parent.iterdir() if entry.suffix == ".halo" and entry.exists()]
     except OSError:
         return None
     close = get_close_matches(Path(path).name, names, n=1)

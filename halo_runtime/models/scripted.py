@@ -133,7 +133,7 @@ def _no_key(script: Script, request: ModelRequest) -> str:
 
 def _ran_out(script: Script, key: str, replies: ReplyList) -> str:
     count = len(replies.replies)
+    what = f'the 1 reply of "{key}" is' if count == 1 else f'the {count} replies of "{key}" are'
     return (
-        f'{script.name}: the {count} {"reply" if count == 1 else "replies"} of "{key}" are used up; '
-        'add more, or write {"replies": […], "repeat": true} to repeat the last one'
+        f'{script.name}: {what} used up; add more, or write {{"replies": […], "repeat": true}} to repeat the last one'
     )

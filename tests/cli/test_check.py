@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,14 @@ def test_a_directory_stands_for_the_programs_below_it_each_counted_once(capsys: 
     assert (document["errors"], document["warnings"]) == (1, 1)
 
 
+def test_in_a_directory_only_regular_files_are_opened(capsys: Captured) -> None:
+    os.mkfifo("pipe.halo")
+    Path(".#good.halo").symlink_to("somebody@host.123")
+    assert main(["check", ".", "--json"]) == 2
+    paths = [file["path"] for file in json.loads(capsys.readouterr().out)["files"]]
+    assert paths == ["bad.halo", "good.halo", "sub/warned.halo"]
+
+
 def test_json_has_the_stable_shape(capsys: Captured) -> None:
     main(["check", "bad.halo", "--json"])
     [file] = json.loads(capsys.readouterr().out)["files"]
@@ -89,7 +98,9 @@ def test_an_empty_file_is_an_empty_program() -> None:
     [
         (["nowhere.halo"], "nowhere.halo: no such file"),
         (["goood.halo"], "did you mean good.halo?"),
+        (["astray.halo"], "error: astray.halo: no such file\n"),
         (["good.halo/x"], "no such file (a part of the path is no directory)"),
+        ([""], "the name of a file is empty"),
         (["empty"], "empty: no .halo files in this directory"),
         (["a\0b"], "NUL"),
         (["x" * 300], "the name is too long"),
@@ -99,6 +110,7 @@ def test_an_empty_file_is_an_empty_program() -> None:
 def test_what_is_no_file_is_refused_by_name(arguments: list[str], message: str, capsys: Captured) -> None:
     Path("empty").mkdir()
     Path("circle").symlink_to("circle")
+    Path("astray.halo").symlink_to("nowhere")
     assert main(["check", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

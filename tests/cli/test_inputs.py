@@ -75,6 +75,21 @@ def test_a_value_that_does_not_fit_is_refused_by_name_and_place(pair: str) -> No
     assert len(refused.value.message) < 120
 
 
+@pytest.mark.parametrize(
+    ("pair", "reason"),
+    [
+        ("n=1e999", "is no JSON: the number 1e999 is out of range"),
+        ("n=" + "9" * 5000, "is no JSON: a number has too many digits"),
+        ("json=" + "[" * 300 + "]" * 300, "is no JSON: nested deeper than 200"),
+        ("json=[1,]", "'[1,]' is no JSON"),
+    ],
+)
+def test_json_that_is_too_much_is_refused_with_the_reason(pair: str, reason: str) -> None:
+    with pytest.raises(InputError) as refused:
+        read(pair)
+    assert refused.value.message.endswith(reason)
+
+
 def test_single_arguments_win_over_the_json_object() -> None:
     assert read("text=wins", json_text='{"text": "loses", "n": 1}') == {"text": "wins", "n": 1}
 

@@ -55,6 +55,12 @@ async def test_a_list_is_used_in_turn_and_then_runs_out_naming_the_key_and_the_c
     assert not error.retryable
 
 
+async def test_one_reply_that_is_used_up_is_told_of_as_one() -> None:
+    model = ScriptedModel({"A": ["only"]})
+    await texts(model, "A.x")
+    assert 'the 1 reply of "A" is used up' in (await failure(model, "A.x")).message
+
+
 async def test_an_empty_list_has_run_out_at_once() -> None:
     assert '0 replies of "A"' in (await failure(ScriptedModel({"A": []}), "A.x")).message
 
