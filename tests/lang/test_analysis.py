@@ -20,16 +20,8 @@ pipeline Inner(text: String) -> Answer: text |> Bot.answer("{{text}}", tools: [D
 pipeline Main(x: String) -> Result:
   x |> Inner(x) as first |> Bot.end(first) |<> loop(Bot, "context.data.end == null")
 """
-PIECES = ["Bot", "Docs", "Safe", "Inner", "x", "(", ")", ", y", '"', "\n", "schema ", "agent ", ": ", "@retry(1)\n", ""]
-PIECES += [" |> Main(x)", " |? (x)", "tools: auto", "requires Safe", "MaxSpend(1) & "]
-
-
-def edited(done: Analysis, text: str) -> Analysis:
-    return check(parse(text, done.program), done, is_priced=done.whole.is_priced)
-
-
-def told(done: Analysis) -> list[object]:
-    return [(one.code, one.span, one.message, one.hint, one.related, one.fix) for one in done.diagnostics]
+NAMES = ["Bot", "Docs", "Safe", "Inner", "x", "schema ", "agent ", "requires Safe", "MaxSpend(1) & ", "tools: auto"]
+PIECES = [*NAMES, " |> Main(x)", " |? (x)", "(", ")", ", y", '"', "\n", ": ", "@retry(1)\n", ""]
 
 
 def is_priced(model: str) -> bool:
