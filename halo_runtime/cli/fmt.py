@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import sys
 import tempfile
@@ -89,9 +90,14 @@ def difference(result: Formatted) -> str:
 def replace_file(path: Path, data: bytes) -> None:
     """Replace a file's content in one step, keeping its mode; a symbolic link stays and its target is replaced.
 
-    A crash leaves the old file or the new one, never half of one.
+    A crash leaves the old file or the new one, never half of one. OSError for what could not be written in place
+    either: a file that is read-only, a pipe, a device.
     """
     target = path.resolve()
+    if not target.is_file():
+        raise OSError(errno.EINVAL, "is no regular file")
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "the file is read-only")
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

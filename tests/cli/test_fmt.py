@@ -102,6 +102,20 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(monkeypatc
     assert sorted(path.name for path in Path().iterdir()) == ["pretty.halo", "ugly.halo"]
 
 
+def test_a_read_only_file_is_not_replaced(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # root, as whom tests may run, may write every file
+    assert main(["fmt", "ugly.halo"]) == 2
+    assert capsys.readouterr().err == "error: ugly.halo: cannot be written: the file is read-only\n"
+    assert Path("ugly.halo").read_bytes() == UGLY
+
+
+def test_a_pipe_does_not_become_a_file() -> None:
+    os.mkfifo("pipe.halo")
+    with pytest.raises(OSError, match="no regular file"):
+        replace_file(Path("pipe.halo"), PRETTY)
+    assert Path("pipe.halo").is_fifo()
+
+
 def test_a_file_is_replaced_by_any_bytes() -> None:
     replace_file(Path("ugly.halo"), b"\x00\xff\r\n")
     assert Path("ugly.halo").read_bytes() == b"\x00\xff\r\n"
