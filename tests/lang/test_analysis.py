@@ -24,6 +24,14 @@ NAMES = ["Bot", "Docs", "Safe", "Inner", "x", "schema ", "agent ", "requires Saf
 PIECES = [*NAMES, " |> Main(x)", " |? (x)", "(", ")", ", y", '"', "\n", ": ", "@retry(1)\n", ""]
 
 
+def edited(done: Analysis, text: str) -> Analysis:
+    return check(parse(text, done.program), done, is_priced=done.whole.is_priced)
+
+
+def told(done: Analysis) -> list[object]:
+    return [(one.code, one.span, one.message, one.hint, one.related, one.fix) for one in done.diagnostics]
+
+
 def is_priced(model: str) -> bool:
     return "gpt" not in model
 
