@@ -48,9 +48,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "run.stop", "Stop the run", ("shift+f5", "f17"), command="stop", label="Stop", about="Cancel what it waits for"
     ),
     Action("run.answer", "Answer", ("f4",), command="answer", label="Answer", about="Answer what the run asks"),
-    Action(
-        "problem.next", "Next problem", ("f8",), command="next_problem", label="Problem", about="Go to it in the text"
-    ),
+    Action("problem.next", "Next problem", ("f8",), command="next_problem", about="Go to it in the text"),
     Action("problem.previous", "Previous problem", ("shift+f8", "f20"), command="previous_problem"),
     Action("pane.next", "Next pane", ("f6",), command="next_pane", label="Pane", about="Editor, problems, run panes"),
     Action("pane.previous", "Previous pane", ("shift+f6", "f18"), command="previous_pane"),

@@ -11,6 +11,7 @@ import os
 import selectors
 import signal
 from codecs import getincrementaldecoder
+from dataclasses import dataclass
 from time import monotonic
 from typing import Final, cast
 
@@ -30,7 +31,7 @@ class Terminal(LinuxDriver):
     """The ends of a pipe that ends the input thread; closed while there is none."""
 
     def start_application_mode(self) -> None:
-        free_alt_digits()
+        _know_alt_digits()
         self._woken, self._wake = os.pipe()
         super().start_application_mode()
 
@@ -73,11 +74,17 @@ class Terminal(LinuxDriver):
             return b""
 
 
-def free_alt_digits() -> None:
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A key as Textual's table of sequences has them: its name is its `value`."""
+
+    value: str
+
+
+def _know_alt_digits() -> None:
     """Let Alt with a digit be a key; Textual takes it for the character that Option gives with the digit on a Mac."""
     known = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
-    for digit in "0123456789":
-        known.pop(f"\x1b{digit}", None)
+    known.update((f"\x1b{digit}", (_Key(f"alt+{digit}"),)) for digit in "0123456789")
 
 
 def _patience(parser: XTermParser) -> float | None:

@@ -46,7 +46,7 @@ class Running:
         pipeline = await self._pipeline(findings.program)
         inputs = await self._inputs(findings.program, pipeline, given=given) if pipeline else None
         if pipeline is not None and inputs is not None:
-            self._begin(findings.program, pipeline, inputs)
+            self._begin(findings.program, pipeline, inputs, at_once=given)
 
     def stop(self) -> None:
         """Cancel the run."""
@@ -110,15 +110,15 @@ class Running:
         self._remembered.keep(name, texts)
         return values
 
-    def _begin(self, program: Program, pipeline: Pipeline, inputs: JsonObject) -> None:
+    def _begin(self, program: Program, pipeline: Pipeline, inputs: JsonObject, *, at_once: bool) -> None:
         options, workbench = self._options, self._workbench
         launch = choose_launch(workbench.document.path, replies=options.replies, model=options.model)
         self._set_aside.clear()
-        self._go_on(workbench.session.run(program, pipeline.name.text, inputs, launch))
+        self._go_on(workbench.session.run(program, pipeline.name.text, inputs, launch), at_once=at_once)
 
-    def _go_on(self, run: Coroutine[Any, Any, None]) -> None:
+    def _go_on(self, run: Coroutine[Any, Any, None], *, at_once: bool = False) -> None:
         self._run = self._workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
-        self._workbench.run_began()
+        self._workbench.run_began(at_once=at_once)
 
     def _ask(self, question: Question) -> None:
         self._asking = Ask(question)

@@ -236,10 +236,10 @@ class Workbench(Screen[None]):
             self._mattered = matters
             self.refresh_bindings()
 
-    def run_began(self) -> None:
-        """A run starts: show its stages, unless it is continued in another pane."""
+    def run_began(self, *, at_once: bool = False) -> None:
+        """A run starts: show its stages; the program where it was only just opened, which marks them too."""
         self._pane_chosen = self._concluded = False
-        self._show_pane(self._narrow_pane("stages"), "stages")
+        self._show_pane("editor" if at_once else self._narrow_pane("stages"), "stages")
         self._tick.resume()
 
     def _run_changed(self) -> None:
@@ -250,7 +250,7 @@ class Workbench(Screen[None]):
 
     def _show_run(self) -> None:
         self._show_pending = False
-        if not self.is_mounted:
+        if not self.is_running:
             return
         run = self.session.view
         self.query_one(Stages).show_run(run)
@@ -349,7 +349,8 @@ class Workbench(Screen[None]):
         row, column = self.editor.cursor_location
         edited: Line = ((" ●", "warning"),) if self.document.dirty else ()
         name = one_line(self.document.path.name, 40)
-        found = self.findings.summary if self.findings else ()
+        found: Line = self.findings.summary if self.findings else ()
+        key: Line = (("F8", "accent"),) if found else ()
         status = self.query_one(Status)
-        status.left = ((f" {name}", "title"), *edited, (f"  {row + 1}:{column + 1}  ", "dim"), *found)
+        status.left = ((f" {name}", "title"), *edited, (f"  {row + 1}:{column + 1}  ", "dim"), *found, *key)
         status.right = self.session.view.summary(time.monotonic())

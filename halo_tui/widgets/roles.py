@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Static
 
 from halo_tui.models.lines import ROLES, Line, Run
 
@@ -27,14 +26,19 @@ def joined(widget: Widget, runs: Iterable[Run]) -> Content:
     )
 
 
-class RoleText(Static):
-    """A text of many lines, made of runs."""
+class RoleText(Widget):
+    """A text of many lines, made of runs. It takes its looks anew whenever it is drawn, so it follows the theme."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = ROLE_CLASSES
 
     def __init__(self) -> None:
-        super().__init__(markup=False)
+        super().__init__()
+        self._runs: tuple[Run, ...] = ()
 
     def show(self, runs: Iterable[Run]) -> None:
         """Show these runs of text instead of what stood there."""
-        self.update(joined(self, runs))
+        self._runs = tuple(runs)
+        self.refresh(layout=True)
+
+    def render(self) -> Content:
+        return joined(self, self._runs)

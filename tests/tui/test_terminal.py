@@ -102,8 +102,9 @@ def test_alt_with_a_digit_goes_to_a_pane_and_types_nothing(terminal: Terminal) -
     start(terminal)
     terminal.type("M-3")
     terminal.until("The output of a run appears here")
-    terminal.type("M-1", "x")
-    terminal.until(" x// a note")
+    terminal.type("M-1")
+    terminal.type("End", "x")
+    terminal.until("// a notex")
 
 
 def test_a_lost_terminal_ends_the_workbench(terminal: Terminal) -> None:

@@ -41,6 +41,33 @@ async def test_a_program_opens_with_its_text_and_its_problems(bench: OpenBench) 
         assert "main.halo" in b.text()
 
 
+async def test_every_pane_says_what_it_is_for_before_the_first_run(bench: OpenBench) -> None:
+    async with bench(HELLO, size=(90, 24)) as b:
+        for key, text in (
+            ("2", "its stages appear here"),
+            ("3", "The output of a run"),
+            ("4", "context.data of a run"),
+        ):
+            await b.press(f"alt+{key}")
+            await b.until_shown(text)
+
+
+async def test_a_narrow_screen_that_runs_at_once_shows_the_program_first_and_then_the_output(bench: OpenBench) -> None:
+    async with bench(ASKING, {"Bot": "mail"}, size=(80, 24), run=True) as b:
+        await b.until(lambda: isinstance(b.app.screen, Ask))
+        assert b.screen.editor.is_on_screen
+        await b.press("enter")
+        await b.until_shown("✓ completed")
+        assert not b.screen.editor.is_on_screen
+
+
+async def test_a_tall_screen_has_the_data_in_sight_below_the_output(bench: OpenBench) -> None:
+    async with bench(HELLO, {"Bot": "Good morning"}, size=(120, 40)) as b:
+        await b.press("f5")
+        await b.until_shown("✓ completed")
+        assert 'said  "Good morning"' in b.text()
+
+
 async def test_problems_go_when_they_are_mended(bench: OpenBench) -> None:
     async with bench(BROKEN) as b:
         await b.until(lambda: b.screen.query_one(Problems).items)
