@@ -37,6 +37,8 @@ _ARGUMENTS = rf"(?:[^()\"'/]++|{STRING}|{COMMENT}|/)*+\)"
 _DIRECTIVES = re.compile(
     rf"(?:@{GAP}(?:shadow{GAP}\({GAP}(?:{MODEL})?{_ARGUMENTS}|{NAME}{GAP}(?:\({_ARGUMENTS})?){GAP})++"
 )
+# A word right in front of an `@` makes it part of something else (an address), unless a declaration follows.
+_DECORATED = re.compile(rf"{_DIRECTIVES.pattern}(?:agent|pipeline)(?!\w)")
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
@@ -48,7 +50,7 @@ _TOKEN = re.compile(
     | (?P<close>[)\]}}]++)
     | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
     | (?<![\w.])(?P<word>{_KEYWORD})
-    | (?<!\w)(?P<at>@)
+    | (?P<at>@)
     | (?P<unclosed>"{{3}})
     | ["'][^\n]*+
     | (?P<comment>/\*)
@@ -154,7 +156,8 @@ def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
     if not (outside or first):
         return None
     if kind in ("mark", "at"):
-        found = _DIRECTIVE.match(text, at)
+        behind_word = at > 0 and (text[at - 1].isalnum() or text[at - 1] == "_")
+        found = None if behind_word and not _DECORATED.match(text, at) else _DIRECTIVE.match(text, at)
         return _Opening(at, found.end(), found.lastindex is not None, True) if found else None
     if kind == "unknown":
         word = match[kind]

@@ -352,3 +352,10 @@ def test_the_time_for_hostile_text_grows_with_its_length_only(pattern: str, pref
 
     seconds(1_000)
     assert seconds(20_000) < 40 * max(seconds(2_000), 0.005)
+
+
+def test_a_directive_needs_no_white_space_in_front_of_it() -> None:
+    text = "policy Bot:MaxLength(1)@checkpoint pipeline P(x:String)->Result:x@retry(1)agent A[a/b]"
+    program = parse(text)
+    assert program.diagnostics == ()
+    assert [declaration.name.text for declaration in program.declarations] == ["Bot", "P", "A"]
