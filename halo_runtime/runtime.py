@@ -28,13 +28,13 @@ from halo_runtime.errors import (
     UnknownInterrupt,
     UnknownRun,
 )
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Interrupt, RunResult
 from halo_runtime.tools.base import ToolFactory
-from halo_runtime.values import digest
+from halo_runtime.values import digest, type_name
 
 
 @final
@@ -138,7 +138,9 @@ class Runtime:
         """
         plan = self._plan(program)
         name = choose_pipeline(plan.program, pipeline)
-        given: JsonObject = _as_json(inputs, InputError, "the input") if inputs else {}
+        given: Json = _as_json(inputs, InputError, "the input") if inputs else {}
+        if not is_object(given):
+            raise InputError(f"the input is an object of arguments by name, not a {type_name(given)}")
         order = Order(
             program=plan.program,
             pipeline=name,

@@ -22,6 +22,8 @@ Refuse: TypeAlias = Callable[..., ModelError]
 """Makes the error for an answer that cannot be used: `(problem, *, retryable=False)`."""
 
 MAX_NAME: Final = 64
+MAX_TOLD: Final = 500
+"""Characters of a service's own message that go into ours."""
 _ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
@@ -71,7 +73,7 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelR
     choice = _first(document.get("choices"))
     message = None if choice is None else choice.get("message")
     if choice is None or not is_object(message):
-        raise refuse("answered without any choice")
+        raise refuse(f"answered without any choice{_told(document.get('error'))}")
     calls = _tool_calls(message.get("tool_calls"), names)
     text = _text(message.get("content"))
     refusal = message.get("refusal")
@@ -138,6 +140,12 @@ def _objects(schema: Json) -> Iterable[JsonObject]:
         children = schema if is_list(schema) else ()
     for child in children:
         yield from _objects(child)
+
+
+def _told(error: Json) -> str:
+    """What a service says that reports its failures under status 200, as gateways do."""
+    message: Json = error.get("message") if is_object(error) else error
+    return f": {' '.join(message.split())[:MAX_TOLD]}" if isinstance(message, str) and message else ""
 
 
 def _first(choices: Json) -> JsonObject | None:

@@ -98,7 +98,7 @@ class JsonService:
 
     def error(self, problem: str, *, retryable: bool = False) -> ModelError:
         """A ModelError that names the service and its host before `problem`."""
-        return ModelError(self._named(problem), retryable=retryable)
+        return ModelError(self._named(self._redactor.text(problem)), retryable=retryable)
 
     async def _exchange(self, path: str, content: bytes) -> Answer:
         client = self._client()

@@ -58,6 +58,11 @@ async def test_an_argument_that_is_no_json_value_is_refused(value: Any) -> None:
     assert "x" in await refused(ONE, InputError, {"x": value})
 
 
+@pytest.mark.parametrize(("inputs", "kind"), [("text", "String"), ([1], "List")])
+async def test_an_input_that_is_no_object_is_refused(inputs: Any, kind: str) -> None:
+    assert f"not a {kind}" in await refused(ONE, InputError, inputs)
+
+
 async def test_all_that_is_missing_outside_is_named_at_once() -> None:
     text = """policy Strange : Language("en")
     store One : KV(Env.FIRST)

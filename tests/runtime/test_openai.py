@@ -249,6 +249,8 @@ async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
         (document({}, choices=[]), "without any choice"),
         (document({}, choices=None), "without any choice"),
         (document({}, choices=[{"message": None}]), "without any choice"),
+        ({"error": {"message": "model\n overloaded", "code": 503}}, "without any choice: model overloaded"),
+        ({"error": "out of memory"}, "without any choice: out of memory"),
         (Answer(body=b""), "broken JSON (0 bytes)"),
         (Answer(body=b'{"choices": [{"mess'), "broken JSON"),
         (Answer(body=b"[" * 200_000), "broken JSON"),
