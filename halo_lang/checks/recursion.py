@@ -10,9 +10,10 @@ from typing import Final, TypeAlias
 from halo_lang.checks.whole import Finding, Summary, Whole
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Pipeline
-from halo_lang.spelling import listed
 
 _HINT: Final = "call it in an arm of a branch, or behind a gate that closes in the end"
+
+_SHOWN: Final = 4
 
 _Graph: TypeAlias = Mapping[str, Iterable[str]]
 
@@ -33,9 +34,16 @@ def _endless(ring: list[str], whole: Whole) -> Iterator[Diagnostic]:
         if isinstance(pipeline, Pipeline):
             message = f"`{name}` always calls itself"
             if len(ring) > 1:
-                message += f", through {listed((f'`{other}`' for other in ring if other != name), limit=4)}"
+                message += f", through {_others(ring, name)}"
             place = whole.program.span(pipeline, pipeline.name.span)
             yield Diagnostic("HL507", Severity.WARNING, message, place, _HINT)
+
+
+def _others(ring: list[str], name: str) -> str:
+    """The first of the ring without `name`, and how many more: a ring may be as long as the file, and has such each."""
+    shown = [f"`{other}`" for other in ring[: _SHOWN + 1] if other != name][:_SHOWN]
+    more = len(ring) - 1 - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
 def _ending(summaries: Mapping[str, Summary], whole: Whole) -> set[str]:

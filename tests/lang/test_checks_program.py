@@ -167,6 +167,15 @@ def test_pipelines_that_call_each_other_are_all_reported_and_those_before_and_be
     assert all(name in message for name in ("`A`", "`B`", "`C`"))
 
 
+def test_a_long_ring_is_named_by_its_first_few() -> None:
+    ring = "ABCDEFG"
+    messages = [note.message for note in analysis("".join(map(one, ring, ring[1:] + ring[0]))).diagnostics]
+    assert len(messages) == len(ring)
+    for name, message in zip(ring, messages, strict=True):
+        assert message.startswith(f"`{name}` always calls itself, through `")
+        assert message.endswith(" and 2 more")
+
+
 def test_two_rings_and_what_lies_between_them_are_told_apart() -> None:
     text = one("A", "B") + one("B", "Between", "A") + one("Between", "C") + one("C", "C")
     assert marked(text) == ["HL507 A", "HL507 B", "HL507 C"]
