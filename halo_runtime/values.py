@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import repeat
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -23,6 +24,11 @@ MAX_DEPTH: Final = 200
 MAX_WRITTEN_DEPTH: Final = 300
 """How deep a value may be nested to be written or hashed: a program may wrap what came in, but not without end."""
 
+MAX_CONTAINERS: Final = 2_000_000
+"""How many lists and objects a value may hold to be written or hashed, one that stands in several places counted at
+each: `[x, x]` of `[x, x]` of … is small in memory and without end on paper."""
+
+_SPENT: Final = object()
 _ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _SORTED = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
@@ -170,23 +176,34 @@ def number_text(number: float) -> str:
     return rfc8785.dumps(number).decode()
 
 
-def _has_float(value: Json, depth: int = MAX_WRITTEN_DEPTH) -> bool:
+def _has_float(value: Json) -> bool:
     """Whether a float is anywhere inside: the C encoder writes all else as we want it.
 
-    Raises RunError for a value nested deeper than `depth`: every writer begins here, so none runs out of stack.
+    Raises RunError for a value that is nested too deep or holds too much: every writer begins here, so none runs out
+    of stack or time.
     """
     if value.__class__ is not list and value.__class__ is not dict:
         return value.__class__ is float
+    return _holds_float(value, MAX_WRITTEN_DEPTH, repeat(None, MAX_CONTAINERS))
+
+
+def _holds_float(value: Json, depth: int, budget: Iterator[None]) -> bool:
+    """The same for a list or object; each takes one from `budget`."""
     if depth == 0:
         raise RunError(
             f"a value is nested deeper than {MAX_WRITTEN_DEPTH} lists and objects; is a loop wrapping its own result?"
+        )
+    if next(budget, _SPENT) is _SPENT:
+        raise RunError(
+            f"a value holds more than {MAX_CONTAINERS:,} lists and objects; is a stage doubling its own result?"
         )
     children = _children(value)
     kinds = set(map(type, children))
     found = float in kinds
     if list in kinds or dict in kinds:
         for child in children:
-            found = _has_float(child, depth - 1) or found
+            if child.__class__ is list or child.__class__ is dict:
+                found = _holds_float(child, depth - 1, budget) or found
     return found
 
 

@@ -8,10 +8,14 @@ from typing import Protocol, TypeAlias
 from halo_lang import nodes
 from halo_lang.records import record
 from halo_runtime.engine.frame import Frame
+from halo_runtime.errors import RunError
 from halo_runtime.json_types import MISSING, Json
 from halo_runtime.templates import Template, compile_template
 
 Segments: TypeAlias = tuple[str, ...]
+
+LONGEST_TEXT = 100_000_000
+"""Characters that a filled-in string may have. Anything near it is a program that feeds on itself."""
 
 
 class Expression(Protocol):
@@ -61,7 +65,10 @@ class Filled:
         return self.template.paths
 
     def evaluate(self, frame: Frame) -> Json:
-        return self.template.fill(frame.read)
+        text = self.template.fill(frame.read)
+        if len(text) > LONGEST_TEXT:
+            raise RunError(f"a text grew beyond {LONGEST_TEXT:,} characters; is a stage doubling its own result?")
+        return text
 
 
 @record

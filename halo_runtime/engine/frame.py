@@ -35,7 +35,7 @@ class Frame:
         "depth",
         "digest",
         "directives",
-        "guards",
+        "guarded_by",
         "input",
         "input_origins",
         "jumps",
@@ -44,6 +44,7 @@ class Frame:
         "locals",
         "namespaces",
         "origins",
+        "outer_guards",
         "path",
         "plan",
         "run",
@@ -75,7 +76,8 @@ class Frame:
         self.input_origins = input_origins
         self.depth = depth
         self.limit = limit
-        self.guards = guards
+        self.outer_guards = guards
+        self.guarded_by: dict[int, Origins] = {}
         self.directives = plan.directives.within(directives)
         self.stage: StagePlan | None = None
         self.data: JsonObject = {}
@@ -113,6 +115,15 @@ class Frame:
         if value is not self.current:
             self.current = value
             self.digest = self.run.digest(value)
+
+    @property
+    def guards(self) -> Origins:
+        """The effects that the conditions passed so far read; of one that is evaluated again only the last time."""
+        return self.outer_guards.union(*self.guarded_by.values()) if self.guarded_by else self.outer_guards
+
+    def guard(self, condition: object, origins: Origins) -> None:
+        """Note what a condition read: what follows rests on it."""
+        self.guarded_by[id(condition)] = origins
 
     def visit(self, index: int) -> str:
         """The structural path of the stage's execution that begins now: `Main/2`, `Main/2#1` the second time."""

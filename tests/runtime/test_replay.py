@@ -143,3 +143,12 @@ def test_every_result_knows_effects_that_are_in_the_journal(program: Runnable) -
     known = {record.path for record in journal}
     assert all(set(origins) <= known for origins in result.origins.values())
     assert all(set(record.origins) | set(record.guards) <= known for record in journal)
+
+
+def test_what_a_loop_rests_on_does_not_grow_with_its_rounds() -> None:
+    rounds = "|> A.go() |<> loop(A, \"context.data.go == 'no'\", max: 50)"
+    text = f"agent A [openai/gpt-4o-mini]\npipeline Main(text: String, xs: Array) -> Result: text {rounds}"
+    program = Runnable(text, {"text": "t", "xs": []}, {"A.go": ["no"] * 40 + ["yes"]}, ("yes",))
+    journal = Journal()
+    World(program).run(program, journal)
+    assert [len(record.guards) for record in journal] == [0] + [1] * 40

@@ -225,3 +225,11 @@ def test_of_two_equal_keys_the_last_wins() -> None:
 def test_whole_numbers_stay_exact_and_fractions_finite() -> None:
     assert parse_json("9007199254740993") == 9007199254740993
     assert math.isfinite(parse_json("1.7976931348623157e308"))
+
+
+def test_a_value_that_doubles_itself_is_refused_before_it_is_written() -> None:
+    value: Json = [1]
+    for _ in range(64):
+        value = [value, value]
+    with pytest.raises(RunError, match="doubling"):
+        digest(value)

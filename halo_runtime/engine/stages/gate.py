@@ -25,7 +25,7 @@ class Gate:
 def passes(frame: Frame, condition: CompiledCondition) -> bool:
     """Whether a condition holds now. Unknown does not pass, with a warning; what it read guards what follows."""
     verdict = condition.evaluate(frame.read)
-    frame.guards |= frame.origins_of_all(condition.paths)
+    frame.guard(condition, frame.origins_of_all(condition.paths))
     if verdict.unknown is not None:
         frame.run.warn(
             frame, f"{describe(verdict.unknown)} compares with null or a missing value: unknown, so it does not pass"
