@@ -11,9 +11,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
+from halo_lang.builder import Refusal, too_deep
 from halo_lang.lark_parts import Lexer, TerminalDef, Token, UnexpectedCharacters
+from halo_lang.lexicon import MAX_NESTING
+from halo_lang.source import Span
 
 _Match = Callable[[str, int, int], "re.Match[str] | None"]
+
+
+_DEEPEST = 10 * MAX_NESTING
+"""States that the parser may have open. No nesting that is allowed needs as many; `!!!…` and `A<A<…` would go on."""
 
 
 class Part(NamedTuple):
@@ -36,7 +43,7 @@ class ContextualLexer(Lexer):
         self._gap = re.compile(f"(?:{ignored})*").match
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
-        """The tokens; raises UnexpectedCharacters where none that would fit is found."""
+        """The tokens; raises UnexpectedCharacters where none that fits is found, Refusal where it goes too deep."""
         text, position, end = lexer_state.text
         gap, patterns, states = self._gap, self._patterns, parser_state.state_stack
         while (position := gap(text, position, end).end()) < end:  # pyright: ignore[reportOptionalMemberAccess]
@@ -45,6 +52,8 @@ class ContextualLexer(Lexer):
                 raise UnexpectedCharacters(text, position, -1, -1, state=parser_state)
             token = Token(match.lastgroup or "", match.group(), position)
             token.end_pos = position = match.end()
+            if len(states) > _DEEPEST:
+                raise Refusal(too_deep(Span(match.start(), position)))
             yield token
 
     def _pattern(self, parser_state: Any) -> _Match:

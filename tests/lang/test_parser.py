@@ -359,3 +359,15 @@ def test_a_directive_needs_no_white_space_in_front_of_it() -> None:
     program = parse(text)
     assert program.diagnostics == ()
     assert [declaration.name.text for declaration in program.declarations] == ["Bot", "P", "A"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pipeline P(x: Any) -> Result: x |? (" + "!" * 100_000 + "x)",
+        "schema S { a: " + "Array<" * 50_000 + "String" + ">" * 50_000 + " }",
+    ],
+    ids=["negations", "types"],
+)
+def test_nesting_without_brackets_is_refused_before_it_is_built(text: str) -> None:
+    assert [found.code for found in parse(text).diagnostics] == ["HL106"]
