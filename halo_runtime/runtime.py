@@ -136,6 +136,8 @@ class Runtime:
         ProgramError, InputError or ConfigError before anything has run, and ValueError for a `run_id` that is
         running; everything later is in the result.
         """
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout is a number of seconds over 0, not {timeout}")
         plan = self._plan(program)
         name = choose_pipeline(plan.program, pipeline)
         given: Json = _as_json(inputs, InputError, "the input") if inputs else {}

@@ -54,6 +54,7 @@ class PipelineCompiler:
             _COMPILERS[type(stage)](self, stage)
         return PipelinePlan(
             name=self.node.name.text,
+            place=self.plan.place(self.node, self.node.name.span, self.node.name.text),
             parameters=tuple(parameter.name.text for parameter in self.node.params),
             start=None if self.node.start is None else self.plan.value(self.node.start),
             stages=tuple(self.stages),

@@ -34,6 +34,15 @@ async def walk(frame: Frame) -> None:
 
     Raises what its stages raise: HaloError with its place, Halted, Paused.
     """
+    try:
+        await _run_in_time(frame)
+    except HaloError as error:
+        if error.place is None:  # no stage failed but the pipeline: its time is over, its output does not fit
+            error.place = frame.plan.place
+        raise
+
+
+async def _run_in_time(frame: Frame) -> None:
     seconds = frame.plan.directives.timeout
     if seconds is None:
         await _run(frame)

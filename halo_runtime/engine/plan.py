@@ -66,9 +66,10 @@ class AgentPlan:
 
 @record
 class PipelinePlan:
-    """A pipeline ready to be walked. `output` is the schema that its output must match."""
+    """A pipeline ready to be walked. `output` is the schema that its output must match, `place` where it stands."""
 
     name: str
+    place: Place
     parameters: tuple[str, ...]
     start: Expression | None
     stages: tuple[StagePlan, ...]

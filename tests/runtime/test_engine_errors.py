@@ -235,3 +235,16 @@ def test_a_result_has_the_documented_shape() -> None:
 
 def test_the_real_environment_is_the_default() -> None:
     assert asyncio.run(Runtime().run(halo_lang.parse("pipeline Main() -> Result: 1"))).output == 1
+
+
+def test_an_output_that_does_not_fit_points_at_its_pipeline() -> None:
+    result = run("schema S { a: Number }\npipeline Main(x: Any) -> S: x |> System.Value(1)", {"x": 1})
+    assert result.error is not None
+    assert result.error.place is not None
+    assert (result.error.place.stage, result.error.place.line, result.error.place.column) == ("Main", 2, 10)
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan")])
+async def test_a_time_limit_that_is_none_is_refused(timeout: float) -> None:
+    with pytest.raises(ValueError, match="over 0"):
+        await runtime({}).run(halo_lang.parse("pipeline Main() -> Result: 1"), timeout=timeout)
