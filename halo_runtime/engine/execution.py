@@ -153,6 +153,8 @@ class Execution:
 
     async def _walk(self) -> None:
         run, frame, timeout = self._run, self._frame, self._order.timeout
+        if frame.plan.directives.checkpoint:
+            run.warn(frame, "@checkpoint: this version keeps no journal on disk, so the run cannot be continued later")
         if timeout is None:
             await walk(frame)
             return

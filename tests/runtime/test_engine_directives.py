@@ -12,7 +12,7 @@ import halo_lang
 from halo_runtime import ConfigError, ModelError, RunResult, ToolError
 from halo_runtime.models.base import ModelReply, ModelRequest, ToolCall
 from halo_runtime.policies.base import Decision, Point, PolicyCall
-from tests.runtime.support import FakeClock, StubModel, StubTool, runtime, stubbed
+from tests.runtime.support import FakeClock, StubModel, StubTool, run, runtime, stubbed
 
 AGENT = "agent A [openai/gpt-4o-mini]\n"
 MAIN = "pipeline Main(x: Any) -> Result: x |> A.go()"
@@ -320,3 +320,10 @@ async def test_a_result_of_a_tool_goes_through_the_rules_before_the_model_sees_i
     world.register_tool_provider("GitHub", StubTool(lambda method, args: "private"))
     await world.run(halo_lang.parse(text), "Main")
     assert model.requests[1].messages[-1].content == "[gone]"
+
+
+def test_a_checkpoint_that_nothing_keeps_is_told() -> None:
+    result = run("@checkpoint\npipeline Main(x: Any) -> Result: x", {"x": 1})
+    assert [warning["message"] for warning in result.context.meta["warnings"]] == [
+        "@checkpoint: this version keeps no journal on disk, so the run cannot be continued later"
+    ]
