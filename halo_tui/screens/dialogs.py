@@ -1,24 +1,19 @@
-"""Small forms over the workbench: confirm, choose, arguments, help."""
+"""Small forms over the workbench: confirm, choose, help."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Input, OptionList, Static
+from textual.widgets import Button, OptionList, Static
 from textual.widgets.option_list import Option
 
-from halo_lang import Program
-from halo_lang.nodes import Pipeline
-from halo_runtime.json_types import JsonObject
 from halo_tui.keymap import ACTIONS
-from halo_tui.models.inputs import fields_of, parse_inputs
 from halo_tui.models.lines import Run
 from halo_tui.widgets.roles import RoleText
 
@@ -77,44 +72,6 @@ class Choose(Dialog[str]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self._names[event.option_index])
-
-
-class Arguments(Dialog[tuple[JsonObject, Mapping[str, str]]]):
-    """A field a parameter; gives the arguments and the texts they were typed as."""
-
-    def __init__(self, program: Program, pipeline: Pipeline, texts: Mapping[str, str]) -> None:
-        super().__init__()
-        self._program, self._pipeline, self._texts = program, pipeline, texts
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield plain(f"Run {self._pipeline.name.text}", classes="dialog-title")
-            with VerticalScroll(classes="dialog-fields", can_focus=False):
-                for field in fields_of(self._pipeline):
-                    yield plain(f"{field.name}: {field.label}", classes="field-name")
-                    yield Input(self._texts.get(field.name, ""), placeholder=field.hint, name=field.name, compact=True)
-                    yield plain("", classes="field-error")
-            with Horizontal(classes="dialog-buttons"):
-                yield button("Run", "run", "primary")
-                yield button("Cancel", "cancel")
-
-    @on(Button.Pressed, "#cancel")
-    def cancel(self) -> None:
-        self.dismiss(None)
-
-    @on(Button.Pressed, "#run")
-    @on(Input.Submitted)
-    def submit(self) -> None:
-        inputs = list(self.query(Input))
-        texts = {str(field.name): field.value for field in inputs}
-        parsed = parse_inputs(self._program, self._pipeline, texts)
-        for field, note in zip(inputs, self.query(".field-error").results(Static), strict=True):
-            note.update(Content(parsed.errors.get(str(field.name), "")))
-            note.display = str(field.name) in parsed.errors
-        if not parsed.errors:
-            self.dismiss((parsed.values, texts))
-        else:
-            next(field for field in inputs if field.name in parsed.errors).focus()
 
 
 class Help(Dialog[None]):

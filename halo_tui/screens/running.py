@@ -15,7 +15,8 @@ from halo_tui.models.launch import choose_launch
 from halo_tui.models.options import Options
 from halo_tui.models.problems import Findings
 from halo_tui.models.questions import Question
-from halo_tui.screens.dialogs import Arguments, Choose
+from halo_tui.screens.arguments import Arguments
+from halo_tui.screens.dialogs import Choose
 from halo_tui.screens.question import Answer, Ask
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import ClassVar, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
 from textual.app import App, ComposeResult
@@ -26,12 +26,14 @@ from halo_tui.models.options import Options
 from halo_tui.models.problems import Checker, Findings, Problem, next_problem
 from halo_tui.models.session import Session
 from halo_tui.screens.dialogs import Confirm, Help
-from halo_tui.screens.running import Running
 from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
 from halo_tui.widgets.output import Output
 from halo_tui.widgets.panes import Data, Problems, Stages
 from halo_tui.widgets.rows import Rows
+
+if TYPE_CHECKING:
+    from halo_tui.screens.running import Running
 
 CHECK_AFTER: Final = 0.12
 """Seconds without a key before the text is checked."""
@@ -65,8 +67,8 @@ class Workbench(Screen[None]):
         self.document = document
         self.findings: Findings | None = None
         self.session = Session(self._run_changed)
-        self.running = Running(self, options)
-        self._run_at_once = options.run
+        self._options = options
+        self._runs: Running | None = None
         self._tree = DataTree()
         self._checker = Checker()
         self._checking = asyncio.Lock()
@@ -97,11 +99,21 @@ class Workbench(Screen[None]):
         self._tick = self.set_interval(TICK, self._show_run, pause=True)
         self._show_run()
         self._check_soon()
-        if self._run_at_once:
+        if self._options.run:
             self._start(given=True)
 
     async def on_unmount(self) -> None:
         await self.session.close()
+
+    @property
+    def running(self) -> Running:
+        """How runs are started, stopped and answered."""
+        if self._runs is None:
+            # Imported here: the forms and what reads them are not needed for the first frame.
+            from halo_tui.screens.running import Running
+
+            self._runs = Running(self, self._options)
+        return self._runs
 
     @property
     def host(self) -> App[int]:
@@ -260,7 +272,8 @@ class Workbench(Screen[None]):
         self._show_marks()
         self._show_status()
         self._show_keys()
-        self.running.offer_question()
+        if self._runs is not None:
+            self._runs.offer_question()
         if not run.active and not self._concluded:
             self._conclude()
 

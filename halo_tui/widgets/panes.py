@@ -20,7 +20,8 @@ class Problems(Rows[Problem]):
 
     def show_findings(self, findings: Findings) -> None:
         """Show the problems of a checked text."""
-        self.show(findings.problems)
+        if findings.problems != self.items:
+            self.show(findings.problems)
 
 
 class Stages(Rows[tuple[int, StageRow]]):

@@ -13,6 +13,8 @@ from uuid import uuid4
 
 import pytest
 
+from halo_runtime.cli.demonstration import REPLIES
+
 pytestmark = pytest.mark.terminal
 
 DEADLINE = 60.0
@@ -96,6 +98,18 @@ def test_a_program_is_opened_run_and_left(terminal: Terminal) -> None:
     terminal.until("Good morning")
     terminal.type("C-q")
     terminal.until("left with 0")
+
+
+def test_the_demo_runs_to_its_question_and_shows_what_came_of_the_answer(terminal: Terminal, tmp_path: Path) -> None:
+    halo = Path(sys.executable).with_name("halo")
+    terminal.type(f"XDG_DATA_HOME={tmp_path} {halo} demo --replies {REPLIES}", "Enter")
+    terminal.until("Send this answer?")
+    assert "pipeline Reply" in terminal.screen()
+    terminal.type("Enter")
+    terminal.until("✓ completed")
+    terminal.until('verdict  "yes"')
+    terminal.type("C-q")
+    terminal.until("Your copy of the program")
 
 
 def test_alt_with_a_digit_goes_to_a_pane_and_types_nothing(terminal: Terminal) -> None:

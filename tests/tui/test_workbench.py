@@ -10,7 +10,8 @@ import pytest
 from textual.widgets import Input
 
 from halo_tui.editor.area import Editor
-from halo_tui.screens.dialogs import Arguments, Choose, Confirm, Help
+from halo_tui.screens.arguments import Arguments
+from halo_tui.screens.dialogs import Choose, Confirm, Help
 from halo_tui.screens.question import Ask
 from halo_tui.widgets.panes import Problems
 
