@@ -63,7 +63,8 @@ def open_question(interrupt: Interrupt) -> str:
     name = interrupt.binding or interrupt.event
     how = f"--answer {name}=<value>" if name else "give its yield a name with `as`, then use --answer"
     choices = f"; the program checks for: {_choices(interrupt)}" if interrupt.choices else ""
-    return f"  {visible(interrupt.stage)} {visible(what)}\n    {visible(how)}{choices}"
+    shown = visible(what, keep="\t\n").replace("\n", "\n    ")
+    return f"  {visible(interrupt.stage)} {shown}\n    {visible(how)}{choices}"
 
 
 class Terminal:

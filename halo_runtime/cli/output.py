@@ -113,11 +113,11 @@ def plural(count: int, noun: str) -> str:
 
 
 def _span(place: Place, source: Source) -> Span:
-    """From a place to the end of the word there; places carry no end."""
+    """From a place to the end of the word there, without the colon of a parameter; places carry no end."""
     line = source.line(place.line) if place.line <= len(source.line_starts) else ""
     start = source.line_starts[min(place.line, len(source.line_starts)) - 1] + place.column - 1
     rest = line[place.column - 1 :]
-    word = place.stage if place.stage and rest.startswith(place.stage) else rest.partition(" ")[0]
+    word = place.stage if place.stage and rest.startswith(place.stage) else rest.partition(" ")[0].removesuffix(":")
     return Span(start, start + max(1, len(word)))
 
 

@@ -75,6 +75,10 @@ def test_an_awaited_event_is_asked_for_by_its_name() -> None:
             replace(QUESTION, message="Go?", binding=None),
             "  |! yield asks: Go?\n    give its yield a name with `as`, then use --answer",
         ),
+        (
+            replace(QUESTION, message="Go?\nIt\x1b[2J is late."),
+            "  |! yield asks: Go?\n    It\\x1b[2J is late.\n    --answer ok=<value>",
+        ),
     ],
 )
 def test_the_list_of_open_questions_says_how_to_answer(question: Interrupt, text: str) -> None:

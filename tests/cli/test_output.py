@@ -12,7 +12,7 @@ import pytest
 from halo_lang.source import Source
 from halo_runtime.cli.output import emit, error_block, paint, plural, tell_json, tell_output
 from halo_runtime.cli.usage import UsageError, did_you_mean
-from halo_runtime.errors import ConditionError, Place
+from halo_runtime.errors import ConditionError, InputError, Place
 from halo_runtime.json_types import Json
 
 
@@ -82,6 +82,13 @@ def test_an_error_stands_with_its_line_and_a_caret() -> None:
         "  = attempt 2",
         "  = hint: compare numbers",
     ]
+
+
+def test_a_parameter_is_marked_without_its_colon() -> None:
+    error = InputError("number takes a Number, and 'x' is no JSON")
+    error.place = Place("P", "p.halo", 1, 12)
+    block = error_block(error, Source("pipeline P(number: Number) -> Result: number\n", "p.halo"))
+    assert block.splitlines()[3] == "  | " + " " * 11 + "^" * 6
 
 
 def test_an_error_whose_file_is_not_at_hand_has_its_place_all_the_same() -> None:
