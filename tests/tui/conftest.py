@@ -10,6 +10,7 @@ from time import monotonic
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from halo_tui.app import WorkbenchApp
 from halo_tui.models.document import Document
@@ -41,6 +42,10 @@ class Bench:
         while not holds():
             assert monotonic() < deadline, f"it never held; the screen shows:\n{self.text()}"
             await self.pilot.pause(0.01)
+
+    async def until_open(self, form: type[Screen]) -> None:  # type: ignore[type-arg] - of any result
+        """Wait until a form lies on top and takes keys."""
+        await self.until(lambda: isinstance(self.app.screen, form) and self.app.screen.focused is not None)
 
     async def until_shown(self, text: str) -> None:
         await self.until(lambda: text in self.text())

@@ -55,7 +55,7 @@ async def test_every_pane_says_what_it_is_for_before_the_first_run(bench: OpenBe
 
 async def test_a_narrow_screen_that_runs_at_once_shows_the_program_first_and_then_the_output(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "mail"}, size=(80, 24), run=True) as b:
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         assert b.screen.editor.is_on_screen
         await b.press("enter")
         await b.until_shown("✓ completed")
@@ -110,7 +110,7 @@ async def test_a_program_with_errors_does_not_run(bench: OpenBench) -> None:
 async def test_a_question_is_answered_in_its_form_and_the_run_completes(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "[bold]mail[/bold]"}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         assert "Send [bold]mail[/bold]?" in b.text()
         await b.press("enter")
         await b.until_shown("✓ completed")
@@ -120,7 +120,7 @@ async def test_a_question_is_answered_in_its_form_and_the_run_completes(bench: O
 async def test_a_typed_answer_is_sent_as_it_is(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "mail"}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         b.app.screen.query_one(Input).focus()
         await b.press("n", "o", "enter")
         await b.until_shown("■ halted")
@@ -130,7 +130,7 @@ async def test_what_is_no_json_is_refused_in_the_form(bench: OpenBench) -> None:
     program = 'pipeline Main() -> Result:\n  "x"\n    ~> listen(UI.Click)\n'
     async with bench(program, {}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         await b.press(*"{x", "enter")
         assert "no JSON" in b.text()
         b.app.screen.query_one(Input).value = '{"at": 3}'
@@ -142,11 +142,11 @@ async def test_what_is_no_json_is_refused_in_the_form(bench: OpenBench) -> None:
 async def test_a_question_left_for_later_pauses_the_run_and_f4_answers_it(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "mail"}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         b.app.screen.query_one("#later").press()
         await b.until(lambda: b.screen.session.view.status == "paused")
         await b.press("f4")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         await b.press("enter")
         await b.until_shown("✓ completed")
 
@@ -181,14 +181,14 @@ async def test_what_a_model_says_is_shown_and_never_obeyed(bench: OpenBench, rep
 async def test_a_form_asks_for_the_arguments_and_remembers_them(bench: OpenBench) -> None:
     async with bench(COUNT, {}, inputs={"count": "many"}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Arguments))
+        await b.until_open(Arguments)
         await b.press("enter")
         assert "count takes a Number" in b.text()
         b.app.screen.query_one(Input).value = "7"
         await b.press("enter")
         await b.until_shown("✓ completed")
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Arguments))
+        await b.until_open(Arguments)
         assert b.app.screen.query_one(Input).value == "7"
 
 
@@ -197,7 +197,7 @@ async def test_asked_to_run_at_once_it_runs_with_the_arguments_given(bench: Open
         await b.until_shown("✓ completed")
         assert b.screen.session.view.output == 7
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Arguments))
+        await b.until_open(Arguments)
 
 
 @pytest.mark.parametrize("inputs", [{}, {"count": "many"}])
@@ -205,7 +205,7 @@ async def test_asked_to_run_at_once_it_asks_for_what_is_missing_or_wrong(
     bench: OpenBench, inputs: dict[str, str]
 ) -> None:
     async with bench(COUNT, {}, inputs=inputs, run=True) as b:
-        await b.until(lambda: isinstance(b.app.screen, Arguments))
+        await b.until_open(Arguments)
 
 
 async def test_a_program_with_errors_that_is_to_run_at_once_is_opened_at_the_first(bench: OpenBench) -> None:
@@ -216,7 +216,7 @@ async def test_a_program_with_errors_that_is_to_run_at_once_is_opened_at_the_fir
 async def test_results_are_known_while_the_run_goes_on(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "Good morning"}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         await b.press("escape", "alt+4")
         await b.until_shown('said  "Good morning"')
         assert b.screen.session.view.status == "waiting"
@@ -226,7 +226,7 @@ async def test_several_pipelines_are_offered(bench: OpenBench) -> None:
     program = "pipeline A() -> Result:\n  1 |> System.Value(1)\n\npipeline B() -> Result:\n  2 |> System.Value(2)\n"
     async with bench(program, {}) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Choose))
+        await b.until_open(Choose)
         await b.press("down", "enter")
         await b.until_shown("✓ completed")
         assert b.screen.session.view.output == 2
@@ -251,7 +251,7 @@ async def test_quitting_a_clean_workbench_asks_nothing(bench: OpenBench) -> None
 async def test_quitting_with_unsaved_text_asks_and_names_the_file(bench: OpenBench, tmp_path: Path) -> None:
     async with bench(HELLO) as b:
         await b.press("x", "ctrl+q")
-        await b.until(lambda: isinstance(b.app.screen, Confirm))
+        await b.until_open(Confirm)
         assert "main.halo has changes" in b.text()
         await b.press("enter")
         await b.until(lambda: b.app._exit)
@@ -269,7 +269,7 @@ async def test_saving_over_another_program_s_change_asks_first(bench: OpenBench,
     async with bench(HELLO) as b:
         (tmp_path / "main.halo").write_text("theirs, longer than before")
         await b.press("x", "ctrl+s")
-        await b.until(lambda: isinstance(b.app.screen, Confirm))
+        await b.until_open(Confirm)
         await b.press("escape")
         await b.until(lambda: not isinstance(b.app.screen, Confirm))
         assert b.screen.document.dirty
@@ -279,7 +279,7 @@ async def test_saving_over_another_program_s_change_asks_first(bench: OpenBench,
 async def test_help_lists_every_action_with_its_key(bench: OpenBench) -> None:
     async with bench(HELLO, size=(120, 50)) as b:
         await b.press("f1")
-        await b.until(lambda: isinstance(b.app.screen, Help))
+        await b.until_open(Help)
         for text in ("Stop the run", "Shift+F5", "Next problem", "Ctrl+S"):
             assert text in b.text()
         await b.press("escape")
@@ -310,7 +310,7 @@ async def test_a_narrow_screen_shows_one_pane_at_a_time(bench: OpenBench) -> Non
 async def test_every_size_and_both_themes_draw(bench: OpenBench, size: tuple[int, int]) -> None:
     async with bench(ASKING, {"Bot": "mail"}, size=size) as b:
         await b.press("f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         await b.press("escape")
         b.screen.action_palette()
         await b.pilot.pause()
@@ -323,6 +323,6 @@ async def test_every_size_and_both_themes_draw(bench: OpenBench, size: tuple[int
 async def test_keys_pressed_twice_open_a_form_once(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "mail"}) as b:
         await b.press("f1", "f1", "f5", "f5")
-        await b.until(lambda: isinstance(b.app.screen, Ask))
+        await b.until_open(Ask)
         await b.press("f4", "f5", "f8", "ctrl+s")
         assert sum(isinstance(screen, Ask) for screen in b.app.screen_stack) == 1
