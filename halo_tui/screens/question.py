@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, HorizontalGroup, Vertical, VerticalScroll
 from textual.content import Content
@@ -44,11 +44,26 @@ class Ask(Dialog[Answer]):
                 with HorizontalGroup(classes="dialog-choices"):
                     for number, choice in enumerate(self._choices):
                         yield button(choice.label, f"choice-{number}", "default" if number else "primary")
-            yield Input(placeholder="another answer" if self._choices else "your answer", id="answer", compact=True)
+            yield Input(
+                placeholder="another answer" if self._choices else "your answer",
+                id="answer",
+                compact=True,
+                select_on_focus=False,  # or the second key typed on a choice would replace the first
+            )
             yield plain("", classes="field-note", id="note")
             with Horizontal(classes="dialog-buttons"):
                 yield button("Send", "send", "default" if self._choices else "primary")
                 yield button("Answer later", "later")
+
+    def on_key(self, event: events.Key) -> None:
+        """Text goes to the field wherever the focus is: else Enter would send the choice that has it."""
+        character = event.character or ""
+        is_text = event.is_printable and not character.isspace() and "+" not in event.key
+        if is_text and not isinstance(self.focused, Input):
+            field = self.query_one(Input)
+            field.focus()
+            field.insert_text_at_cursor(character)
+            event.stop()
 
     @on(Input.Changed)
     def show_reading(self) -> None:
