@@ -25,7 +25,7 @@ class Launch:
     def description(self) -> str:
         """For people: where the answers come from."""
         if self.replies is not None:
-            return f"replies from {self.replies.name}"
+            return f"on the replies in {self.replies.name}"
         return f"on {self.model}" if self.model else "on the agents' own models"
 
     def runtime(self) -> Runtime:

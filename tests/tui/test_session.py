@@ -110,7 +110,7 @@ def test_what_was_asked_for_comes_before_what_lies_beside_the_program(tmp_path: 
 def test_replies_beside_the_program_are_found(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     found = choose_launch(tmp_path / "main.halo", replies=None, model=None)
-    assert (found.replies, found.description) == (tmp_path / name, f"replies from {name}")
+    assert (found.replies, found.description) == (tmp_path / name, f"on the replies in {name}")
 
 
 def test_without_replies_the_embedded_model_answers_where_it_is_installed(tmp_path: Path) -> None:
