@@ -27,7 +27,7 @@ from halo_runtime.models.chat import read_reply, request_body, tool_names, valid
 MODEL_NAME: Final = "smollm2"
 GGUF: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CONTEXT_TOKENS: Final = 8192
-DEFAULT_MAX_TOKENS: Final = 1024
+DEFAULT_MAX_TOKENS: Final = 256
 """So small a model may go round in circles; without a limit it would do so until its context is full."""
 INSTALL: Final = "pip install 'halo-workbench[local]'"
 
