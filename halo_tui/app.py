@@ -42,8 +42,9 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         self._options = options or Options()
         for theme in (DARK, LIGHT):
             self.register_theme(theme)
-        # Not by assignment: it would make Textual read all style sheets a second time.
+        # Not by assignment: it would make Textual read and apply all style sheets a second time.
         self.set_reactive(App.theme, DARK.name)
+        self.stylesheet.set_variables(self.get_css_variables())
 
     def get_driver_class(self) -> type[Driver]:
         """Our driver where Textual would take its own for Unix terminals; tests and the web have others."""

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 CHECK_AFTER: Final = 0.12
 """Seconds without a key before the text is checked."""
 
+TYPING: Final = 1.0
+"""Seconds after a change of the text in which no question opens: the next key would answer it unread."""
+
 SHOW_EVERY: Final = 0.05
 """Seconds between two repaints of a run, however fast its events come."""
 
@@ -71,6 +74,7 @@ class Workbench(Screen[None]):
         self._runs: Running | None = None
         self._tree = DataTree()
         self._checker = Checker()
+        self._edited_at = 0.0
         self._checking = asyncio.Lock()
         self._pane_chosen = False
         self._show_pending = False
@@ -129,6 +133,7 @@ class Workbench(Screen[None]):
     @on(Editor.TextEdited)
     def _text_edited(self) -> None:
         self.document.text = self.editor.text
+        self._edited_at = time.monotonic()
         self._check_timer.stop()
         self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
         self._show_status()
@@ -272,7 +277,7 @@ class Workbench(Screen[None]):
         self._show_marks()
         self._show_status()
         self._show_keys()
-        if self._runs is not None:
+        if self._runs is not None and time.monotonic() > self._edited_at + TYPING:
             self._runs.offer_question()
         if not run.active and not self._concluded:
             self._conclude()

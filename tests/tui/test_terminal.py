@@ -103,10 +103,11 @@ def test_a_program_is_opened_run_and_left(terminal: Terminal) -> None:
 def test_the_demo_runs_to_its_question_and_shows_what_came_of_the_answer(terminal: Terminal, tmp_path: Path) -> None:
     halo = Path(sys.executable).with_name("halo")
     terminal.type(f"XDG_DATA_HOME={tmp_path} {halo} demo --replies {REPLIES}", "Enter")
-    terminal.until("Send this answer?")
+    terminal.until("Answer later")
     assert "agent Florist" in terminal.screen()
     terminal.type("Enter")
     terminal.until("✓ completed")
+    terminal.type("M-4")
     terminal.until('verdict  "yes"')
     terminal.type("C-q")
     terminal.until("Your copy of the program")

@@ -10,9 +10,12 @@ import pytest
 from textual.widgets import Input
 
 from halo_tui.editor.area import Editor
+from halo_tui.screens import workbench
 from halo_tui.screens.arguments import Arguments
 from halo_tui.screens.dialogs import Choose, Confirm, Help
 from halo_tui.screens.question import Ask
+from halo_tui.themes import DARK, LIGHT
+from halo_tui.widgets.bars import Status
 from halo_tui.widgets.panes import Problems
 
 OpenBench = Callable[..., AbstractAsyncContextManager]  # type: ignore[type-arg] - of a Bench, see conftest
@@ -213,6 +216,18 @@ async def test_a_program_with_errors_that_is_to_run_at_once_is_opened_at_the_fir
         await b.until(lambda: b.screen.editor.cursor_location == (1, 7))
 
 
+async def test_a_question_does_not_open_under_the_fingers_of_who_types(
+    bench: OpenBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench, "TYPING", 1_000.0)
+    async with bench(ASKING, {"Bot": "mail"}) as b:
+        await b.press("end", "enter", "f5")
+        await b.until_shown("? waiting")
+        assert not isinstance(b.app.screen, Ask)
+        monkeypatch.setattr(workbench, "TYPING", 0.0)
+        await b.until(lambda: isinstance(b.app.screen, Ask))
+
+
 async def test_results_are_known_while_the_run_goes_on(bench: OpenBench) -> None:
     async with bench(ASKING, {"Bot": "Good morning"}) as b:
         await b.press("f5")
@@ -318,6 +333,14 @@ async def test_every_size_and_both_themes_draw(bench: OpenBench, size: tuple[int
         b.screen.action_switch_theme()
         await b.press("f1", "escape", "f6", "f6", "f6", "f6", "f6")
         assert b.app.is_running
+
+
+async def test_it_opens_in_the_dark_theme_and_switches_to_the_light_one(bench: OpenBench) -> None:
+    async with bench(HELLO) as b:
+        ground = b.screen.query_one(Status).styles
+        assert ground.background.hex.lower() == DARK.panel
+        b.screen.action_switch_theme()
+        await b.until(lambda: ground.background.hex.lower() == LIGHT.panel)
 
 
 async def test_keys_pressed_twice_open_a_form_once(bench: OpenBench) -> None:
