@@ -3,6 +3,7 @@
 # Every measurement is a new process. Prints one JSON object, milliseconds: median, min, max.
 #   benchmarks/startup.sh [RUNS]        HALO=path/to/halo to measure another installation
 set -euo pipefail
+unset PYTHONDONTWRITEBYTECODE # an installed Halo is compiled once; starting without that is another measurement
 
 runs=${1:-20}
 halo=$(command -v "${HALO:-halo}") || { echo "startup.sh: no halo command on PATH; set HALO=path/to/halo" >&2; exit 2; }
