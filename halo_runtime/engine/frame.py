@@ -171,19 +171,10 @@ class Frame:
         return lookup(self.data, segments)
 
     def origins_of(self, segments: tuple[str, ...]) -> Origins:
-        """The effects that the value at a path came from."""
+        """The effects that the value at a path came from; follows `read`."""
         root = segments[0]
         if root == "context":
-            root, *rest = (*segments[1:], "current") if len(segments) == 1 else segments[1:]
-            if root == "data":
-                return self._data_origins(tuple(rest))
-            if root == "input":
-                return (
-                    self.input_origins.get(rest[0], NO_ORIGINS)
-                    if rest
-                    else NO_ORIGINS.union(*self.input_origins.values())
-                )
-            return self.current_origins if root == "current" else NO_ORIGINS
+            return self._context_origins(segments[1:])
         if root in self.locals:
             return self.local_origins
         if root in self.input:
@@ -191,6 +182,21 @@ class Frame:
         if root in self.data:
             return self._data_origins(segments)
         return self.current_origins if root == "current" else NO_ORIGINS
+
+    def _context_origins(self, segments: tuple[str, ...]) -> Origins:
+        namespace, rest = (segments[0], segments[1:]) if segments else ("current", ())
+        if namespace == "current":
+            return self.current_origins
+        if namespace == "data":
+            return self._data_origins(rest)
+        if namespace == "input":
+            return self._input_origins(rest)
+        return NO_ORIGINS
+
+    def _input_origins(self, segments: tuple[str, ...]) -> Origins:
+        if segments:
+            return self.input_origins.get(segments[0], NO_ORIGINS)
+        return NO_ORIGINS.union(*self.input_origins.values())
 
     def _data_origins(self, segments: tuple[str, ...]) -> Origins:
         if not segments:
