@@ -46,7 +46,7 @@ WORKSPACE = ProviderSpec(
         Method("glob", Signature((required("pattern", "string", "Such as `**/*.md`."),)), "the paths",
                doc="Find files by name.", example='Room.glob("**/*.md")'),
         Method("search", Signature((required("pattern", "string", "A regular expression."), _GLOB)),
-               "[{path, line, text}]", doc="Find lines.", example='Room.search("TODO", glob: "*.py")'),
+               "[{path, line, text}]", doc="Find lines.", example='Room.search("deadline", glob: "*.py")'),
         Method("move", Signature((_PATH, required("to", "string", "The new path."))), "{path}", effect="destructive",
                idempotent=False, doc="Move or rename a file.", example='Room.move("a.txt", "b.txt")'),
         Method("delete", Signature((_PATH,)), "true when there was one", effect="destructive", doc="Remove a file.",
