@@ -6,8 +6,9 @@ any length stays one readable line.
 
 from __future__ import annotations
 
-from unicodedata import category, combining, east_asian_width
+from unicodedata import category
 
+from halo_lang.assist.positions import cells
 from halo_lang.source import Source, Span
 
 MAX_COLUMNS = 160
@@ -26,11 +27,6 @@ def visible(text: str, keep: str = "\t") -> str:
     if text.isprintable():
         return text
     return "".join(c if c in keep else _shown(c) for c in text)
-
-
-def cells(text: str) -> int:
-    """How many terminal cells `text` takes where it is printed as `visible` gives it."""
-    return len(text) if text.isascii() else sum(_cells(character) for character in text)
 
 
 def excerpt(source: Source, span: Span) -> list[str]:
@@ -67,9 +63,3 @@ def _shown(character: str) -> str:
         return character
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _cells(character: str) -> int:
-    if combining(character) or character in _JOINERS:
-        return 0
-    return 2 if east_asian_width(character) in "WF" else 1

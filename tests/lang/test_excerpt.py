@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halo_lang.excerpt import MAX_COLUMNS, cells, excerpt, visible
+from halo_lang.assist.positions import cells
+from halo_lang.excerpt import MAX_COLUMNS, excerpt, visible
 from halo_lang.source import Source, Span
 
 

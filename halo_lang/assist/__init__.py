@@ -1,0 +1,58 @@
+"""Help with writing Halo: outline, navigation, rename, hover, completion, signatures.
+
+Pure functions over an `Analysis` and absolute offsets in code points; none raises, whatever the text and wherever the
+offset (`rename` refuses with a reason). The workbench and the language server use these and nothing else; each module
+is loaded when one of its names is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from halo_lang.assist.completion import Completions as Completions
+    from halo_lang.assist.completion import Item as Item
+    from halo_lang.assist.completion import complete as complete
+    from halo_lang.assist.hover import Hover as Hover
+    from halo_lang.assist.hover import hover as hover
+    from halo_lang.assist.navigation import definition as definition
+    from halo_lang.assist.navigation import references as references
+    from halo_lang.assist.outline import Symbol as Symbol
+    from halo_lang.assist.outline import outline as outline
+    from halo_lang.assist.positions import Encoding as Encoding
+    from halo_lang.assist.positions import Place as Place
+    from halo_lang.assist.rename import RenameRefused as RenameRefused
+    from halo_lang.assist.rename import rename as rename
+    from halo_lang.assist.rename import rename_span as rename_span
+    from halo_lang.assist.signatures import SignatureHelp as SignatureHelp
+    from halo_lang.assist.signatures import signature_help as signature_help
+
+_HOMES = {
+    "Completions": "completion",
+    "Encoding": "positions",
+    "Hover": "hover",
+    "Item": "completion",
+    "Place": "positions",
+    "RenameRefused": "rename",
+    "SignatureHelp": "signatures",
+    "Symbol": "outline",
+    "complete": "completion",
+    "definition": "navigation",
+    "hover": "hover",
+    "outline": "outline",
+    "references": "navigation",
+    "rename": "rename",
+    "rename_span": "rename",
+    "signature_help": "signatures",
+}
+
+__all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll] - each is imported above
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
