@@ -32,10 +32,11 @@ def page() -> str:
         "What `halo check` and the workbench report. A program with an error does not run; warnings and notes do not "
         "stop it. `halo explain CODE` prints the same on a terminal.\n"
     )
-    return "\n".join([intro, *(_section(code) for code in CODES)])
+    return "\n".join([intro, *(section(code) for code in CODES)])
 
 
-def _section(code: Code) -> str:
+def section(code: Code) -> str:
+    """One code's part of the reference page."""
     wrong, right = _shown(code.wrong), _shown(code.right)
     return (
         f"## {code.name}: {code.title}\n\n*{code.severity.capitalize()}.* {code.text}\n\n"

@@ -3,83 +3,77 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from typing import TextIO
+from collections.abc import Callable, Sequence
+from typing import TextIO, TypeAlias
 
 import click
 
-from halo_lang.diagnostics import Diagnostic, Severity, render, to_json
-from halo_lang.excerpt import visible
-from halo_lang.records import record
-from halo_lang.source import Source
+from halo_lang.diagnostics import Severity
 from halo_runtime.cli.exit_codes import ExitCode
-from halo_runtime.cli.output import paint, plural, tell, tell_json
-from halo_runtime.cli.sources import diagnose, program_files
-from halo_runtime.json_types import JsonObject
+from halo_runtime.cli.findings import Report, count, document, text
+from halo_runtime.cli.output import emit, json_text
+from halo_runtime.cli.sources import STDIN, diagnose, program_files
+from halo_runtime.cli.usage import UsageError
 
-MAX_BLOCKS = 100
-"""Findings of one file that are shown to people."""
+Form: TypeAlias = Callable[[Sequence[Report], TextIO | None], str]
+"""How reports are written to a stream; each text ends with a line break or is empty."""
 
 
-@record
-class Report:
-    """The findings of one file."""
+def _text(reports: Sequence[Report], stream: TextIO | None) -> str:
+    return text(reports, stream) + "\n"
 
-    source: Source
-    diagnostics: tuple[Diagnostic, ...]
+
+def _json(reports: Sequence[Report], stream: TextIO | None) -> str:
+    return json_text(document(reports), stream) + "\n"
+
+
+def _github(reports: Sequence[Report], _stream: TextIO | None) -> str:
+    from halo_runtime.cli.github import workflow_commands  # few ask for it, and it takes its time to load
+
+    return workflow_commands(reports)
+
+
+def _sarif(reports: Sequence[Report], stream: TextIO | None) -> str:
+    from halo_runtime.cli.sarif import log  # reads the texts of all codes, which nothing else of a check needs
+
+    return json_text(log(reports), stream) + "\n"
+
+
+FORMS: dict[str, Form] = {"text": _text, "json": _json, "github": _github, "sarif": _sarif}
+
+_FORMS = "text (for people, the default), json, github (annotations) or sarif."
 
 
 @click.command()
-@click.argument("paths", metavar="FILE…|DIR", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
-def check(paths: tuple[str, ...], as_json: bool) -> int:
+@click.argument("paths", metavar="FILE…|DIR|-", nargs=-1, required=True)
+@click.option("--format", "form", type=click.Choice([*FORMS]), metavar="FORM", help=_FORMS)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--watch", is_flag=True, help="Check again whenever something changes, until Ctrl-C.")
+def check(paths: tuple[str, ...], form: str | None, as_json: bool, watch: bool) -> int:
     """Check programs without running them.
 
-    A directory stands for all .halo files below it. Exit code 2 when there are errors, 0 with warnings only.
+    A directory stands for all .halo files below it, - for stdin. Exit code 2 when there are errors, 0 with warnings
+    only.
     """
-    reports = [Report(*diagnose(path)) for path in program_files(paths)]
-    if as_json:
-        tell_json(document(reports))
-    else:
-        tell(text(reports, sys.stdout))
-    return ExitCode.REFUSED if _count(reports)[Severity.ERROR] else ExitCode.COMPLETED
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and --format {form} cannot go together")
+    chosen = "json" if as_json else form or "text"
+    if watch:
+        return _watch(paths, chosen)
+    reports = [Report(*diagnose(path)) for path in _each_once(paths)]
+    emit(sys.stdout, FORMS[chosen](reports, sys.stdout))
+    return ExitCode.REFUSED if count(reports)[Severity.ERROR] else ExitCode.COMPLETED
 
 
-def document(reports: list[Report]) -> JsonObject:
-    """The stable shape of `halo check --json` (spec 8.1); also what `run --json` says of a program with errors."""
-    counts = _count(reports)
-    return {
-        "files": [
-            {"path": report.source.path, "diagnostics": [to_json(d, report.source) for d in report.diagnostics]}
-            for report in reports
-        ],
-        "errors": counts[Severity.ERROR],
-        "warnings": counts[Severity.WARNING],
-    }
+def _each_once(paths: Sequence[str]) -> list[str]:
+    """The files that are meant; stdin first, where it is one of them."""
+    return [*([STDIN] if STDIN in paths else []), *program_files(path for path in paths if path != STDIN)]
 
 
-def text(reports: list[Report], stream: TextIO | None) -> str:
-    """For people at `stream`: one block a finding, one line a clean file, and a closing line with the counts."""
-    blocks = [block for report in reports for block in _blocks(report, stream)]
-    clean = [f"{visible(report.source.path)}: no problems" for report in reports if not report.diagnostics]
-    return "\n\n".join([*blocks, *(["\n".join(clean)] if clean else []), summary(reports)])
+def _watch(paths: Sequence[str], form: str) -> int:
+    from halo_runtime.cli.watching import watch  # the library that watches is not needed to look once
 
-
-def summary(reports: list[Report]) -> str:
-    """`3 files: 2 errors, 1 warning`, or that there is nothing to say."""
-    counts = _count(reports)
-    found = [plural(counts[severity], severity.value) for severity in Severity if counts[severity]]
-    return f"{plural(len(reports), 'file')}: {', '.join(found) or 'no problems'}"
-
-
-def _blocks(report: Report, stream: TextIO | None) -> list[str]:
-    def painted(severity: str, label: str) -> str:
-        return paint(severity, label, stream)
-
-    blocks = [render(diagnostic, report.source, painted) for diagnostic in report.diagnostics[:MAX_BLOCKS]]
-    more = len(report.diagnostics) - MAX_BLOCKS
-    return [*blocks, f"{visible(report.source.path)}: {more} more (--json lists all)"] if more > 0 else blocks
-
-
-def _count(reports: list[Report]) -> Counter[Severity]:
-    return Counter(diagnostic.severity for report in reports for diagnostic in report.diagnostics)
+    if STDIN in paths:
+        raise UsageError("- (stdin) cannot be watched")
+    watch(paths, None if form == "text" else FORMS[form])
+    return ExitCode.COMPLETED

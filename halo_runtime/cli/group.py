@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from halo_runtime.cli.exit_codes import ExitCode
-from halo_runtime.cli.output import emit, is_terminal
+from halo_runtime.cli.output import choose_colours, emit, is_terminal
 from halo_runtime.cli.usage import UsageError, did_you_mean
 from halo_runtime.version import __version__
 
@@ -23,6 +23,24 @@ PLUGINS = "halo.commands"
 """Entry point group of commands that live above the runtime, such as the workbench."""
 
 
+def _color_option(default: str | None) -> click.Option:
+    """`--color`, of the group and of each of its commands; without a default it leaves what the group was told."""
+
+    def choose(_ctx: click.Context, _option: click.Parameter, when: str | None) -> None:
+        if when is not None:
+            choose_colours(when)
+
+    return click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        metavar="WHEN",
+        default=default,
+        expose_value=False,
+        callback=choose,
+        help="Colours: auto (on a terminal, unless NO_COLOR is set), always or never.",
+    )
+
+
 class LazyGroup(click.Group):
     """Finds commands by name: those beside this module, then those of the entry point group."""
 
@@ -33,7 +51,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now; None where there is none."""
         if cmd_name in BUILT_IN:
-            return getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name)
+            return _with_color(getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name))
         entry = _plugins().get(cmd_name)
         return None if entry is None else _loaded(entry)
 
@@ -54,6 +72,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    params=[_color_option("auto")],
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -74,6 +93,13 @@ def halo(ctx: click.Context) -> int | None:
         return edit.main(args=[], prog_name="halo edit", standalone_mode=False)
     emit(sys.stderr, ctx.get_help() + "\n")
     return ExitCode.REFUSED
+
+
+def _with_color(command: click.Command) -> click.Command:
+    """The command with the option that all of them have."""
+    if all(known.name != "color" for known in command.params):
+        command.params.append(_color_option(None))
+    return command
 
 
 def _plugins() -> dict[str, EntryPoint]:

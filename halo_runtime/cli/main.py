@@ -10,6 +10,7 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.version import __version__
@@ -43,7 +44,7 @@ def _guarded(arguments: list[str]) -> int:
     except Exception as failure:
         if isinstance(failure, OSError) and failure.errno in _UNWRITABLE:
             raise
-        return _failed(failure, as_json="--json" in arguments)
+        return _failed(failure, as_json=_wants_json(arguments))
 
 
 def _invoke(arguments: list[str]) -> int:
@@ -54,10 +55,15 @@ def _invoke(arguments: list[str]) -> int:
     try:
         outcome = halo.main(args=arguments, prog_name="halo", standalone_mode=False)
     except click.ClickException as refusal:
-        return _refused(refusal, as_json="--json" in arguments)
+        return _refused(refusal, as_json=_wants_json(arguments))
     except click.Abort:
         return ExitCode.INTERRUPTED
     return outcome if isinstance(outcome, int) else ExitCode.COMPLETED
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether what goes wrong is to be told as JSON too; asked when options may not have been understood."""
+    return "--json" in arguments or "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
 
 
 def _refused(refusal: Exception, *, as_json: bool) -> int:

@@ -31,16 +31,18 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def emit(stream: TextIO | None, text: str) -> None:
-    """Write and flush. Quiet when the reader has gone or the stream was closed from the start.
+def emit(stream: TextIO | None, text: str) -> bool:
+    """Write and flush. Quiet when the reader has gone or the stream was closed from the start: then False.
 
     Raises OSError where stdout cannot be written: the output is lost. Where stderr cannot, there is nobody to tell.
     """
     if stream is None:
-        return
+        return False
     with _writing(stream):
         stream.write(text)
         stream.flush()
+        return True
+    return False
 
 
 def emit_bytes(stream: TextIO | None, data: bytes) -> None:
@@ -64,9 +66,14 @@ def tell(text: str) -> None:
 
 
 def tell_json(document: Json) -> None:
-    """One JSON document on stdout; in ASCII where the encoding has no more."""
-    unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
-    tell(json.dumps(document, ensure_ascii=not unicode))
+    """One JSON document on stdout."""
+    tell(json_text(document, sys.stdout))
+
+
+def json_text(document: Json, stream: TextIO | None) -> str:
+    """A document on one line; in ASCII where the stream's encoding has no more."""
+    unicode = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
+    return json.dumps(document, ensure_ascii=not unicode)
 
 
 def tell_output(value: Json) -> None:
@@ -96,15 +103,33 @@ def error_block(error: HaloError, source: Source | None = None) -> str:
 
 
 def paint(style: str, text: str, stream: TextIO | None) -> str:
-    """`text` in a style (error warning info dim good strong) where `stream` is a terminal that wants colours."""
-    if not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return text
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+    """`text` in a style (error warning info dim good strong) where `stream` is to have colours."""
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if _is_coloured(stream) else text
+
+
+def choose_colours(when: str) -> None:
+    """What `--color` says: `always`, `never`, or `auto`: on terminals, unless NO_COLOR or TERM=dumb is set."""
+    global _colours
+    _colours = when
+
+
+_colours = "auto"
+
+
+def _is_coloured(stream: TextIO | None) -> bool:
+    if _colours != "auto":
+        return _colours == "always"
+    return is_terminal(stream) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Whether a person sees (or types) what goes through the stream."""
     return stream is not None and not stream.closed and stream.isatty()
+
+
+def is_screen(stream: TextIO | None) -> bool:
+    """Whether it is a terminal that can clear itself and move its cursor."""
+    return is_terminal(stream) and os.environ.get("TERM", "dumb") != "dumb"
 
 
 def plural(count: int, noun: str) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from halo_lang.source import Source
 from halo_runtime.cli.asking import open_question
-from halo_runtime.cli.check import Report, document, text
 from halo_runtime.cli.exit_codes import ExitCode, of_status
+from halo_runtime.cli.findings import Report, document, text
 from halo_runtime.cli.output import error_block, say, tell_json, tell_output
 from halo_runtime.cli.progress import Progress
 from halo_runtime.errors import HaloError, ProgramError

@@ -8,11 +8,18 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import halo_lang
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.source import BOM, Source, SourceDecodeError, decode
 from halo_runtime.cli.usage import UsageError
+
+if TYPE_CHECKING:
+    from halo_lang.analysis import Analysis
+
+STDIN = "-"
+"""Stands for stdin where a file is named."""
 
 MAX_BYTES = 32 * 1024 * 1024
 """No program is larger; it bounds what a device or an endless pipe can make us read."""
@@ -50,12 +57,16 @@ def read_text(path: str) -> str:
 
 def read_text_or_stdin(path: str) -> str:
     """As `read_text`; `-` stands for stdin."""
-    return _text(read_stdin(), "stdin") if path == "-" else read_text(path)
+    return _text(read_stdin(), "stdin") if path == STDIN else read_text(path)
 
 
 def read_source(path: str) -> tuple[Source, Diagnostic | None]:
-    """A program's text; where its bytes are not UTF-8, the text before them and HL101."""
-    data = read_bytes(path)
+    """A program's text, `-` for that on stdin; where its bytes are not UTF-8, the text before them and HL101."""
+    return source_of(read_stdin() if path == STDIN else read_bytes(path), path)
+
+
+def source_of(data: bytes, path: str) -> tuple[Source, Diagnostic | None]:
+    """The text that a program's bytes are; where they are not UTF-8, the text before them and HL101."""
     try:
         return decode(data, path), None
     except SourceDecodeError as failure:
@@ -63,11 +74,15 @@ def read_source(path: str) -> tuple[Source, Diagnostic | None]:
 
 
 def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
-    """Everything that is to be said about a program file."""
+    """Everything that is to be said about a program file, or of the program on stdin for `-`."""
     source, undecodable = read_source(path)
-    if undecodable is not None:
-        return source, (undecodable,)
-    return source, halo_lang.check(halo_lang.parse(source), is_priced=_is_priced).diagnostics
+    return source, analyse(source).diagnostics if undecodable is None else (undecodable,)
+
+
+def analyse(source: Source, previous: Analysis | None = None) -> Analysis:
+    """A checked program; with its `previous` version only what changed is read."""
+    program = halo_lang.parse(source, None if previous is None else previous.program)
+    return halo_lang.check(program, previous, is_priced=_is_priced)
 
 
 def _is_priced(model: str) -> bool:
@@ -89,6 +104,22 @@ def program_files(paths: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
+def folders_below(directory: str) -> Iterator[tuple[str, list[str]]]:
+    """A directory and all below it, hidden ones apart, each with the names of what is in it and no directory."""
+    for folder, folders, files in os.walk(directory):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield folder, files
+
+
+def status(path: str) -> os.stat_result:
+    """What the system knows of a path, links followed. UsageError where it is none."""
+    _check_name(path)
+    try:
+        return os.stat(path)  # noqa: PTH116 - as the other functions here take their paths
+    except OSError as failure:
+        raise _refusal(path, failure) from None
+
+
 def _bounded(data: bytes, path: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise UsageError(f"{path}: larger than {MAX_BYTES // 2**20} MB")
@@ -103,7 +134,7 @@ def _text(data: bytes, path: str) -> str:
 
 
 def _expanded(path: str) -> list[str]:
-    if not _is_directory(path):
+    if not stat.S_ISDIR(status(path).st_mode):
         return [path]
     below = sorted(_below(path))
     if not below:
@@ -118,17 +149,8 @@ def _check_name(path: str) -> None:
         raise UsageError(f"{path}: no file can have a NUL character in its name")
 
 
-def _is_directory(path: str) -> bool:
-    _check_name(path)
-    try:
-        return stat.S_ISDIR(os.stat(path).st_mode)  # noqa: PTH116 - Path.is_dir hides why a path cannot be read
-    except OSError as failure:
-        raise _refusal(path, failure) from None
-
-
 def _below(directory: str) -> Iterator[str]:
-    for folder, folders, files in os.walk(directory):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+    for folder, files in folders_below(directory):
         # Regular files alone: to open a pipe is to wait for its other end, and an editor's lock file leads nowhere.
         yield from (str(path) for name in files if name.endswith(".halo") and (path := Path(folder, name)).is_file())
 
