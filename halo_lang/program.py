@@ -16,7 +16,7 @@ from halo_lang.nodes import Declaration, Pipeline
 from halo_lang.source import Position, Source, Span
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Unit:
     """The text of one declaration up to the next, and what the parser made of it."""
 

@@ -35,7 +35,7 @@ class Literal:
     @cached_property
     def value(self) -> str:
         """The text that the literal stands for."""
-        return "".join(_ESCAPES.get(text, text) for text, _ in self._runs)
+        return "".join(self._meant(text) for text, _ in self._runs)
 
     @property
     def unknown_escapes(self) -> tuple[int, ...]:
@@ -51,10 +51,25 @@ class Literal:
         run = bisect_right(self._starts, index) - 1
         return self._runs[run][1] + index - self._starts[run]
 
+    def end(self, start: int, end: int) -> int:
+        """Where in the literal the characters from `start` up to `end` of the value end.
+
+        That is right behind the last of them: what is written there and is no part of the value stays outside.
+        """
+        if end <= start or end > len(self.value):
+            return self.offset(end)
+        run = bisect_right(self._starts, end - 1) - 1
+        text, at = self._runs[run]
+        return at + len(text) if self._meant(text) != text else at + end - self._starts[run]
+
+    def _meant(self, run: str) -> str:
+        """What a run stands for."""
+        return run if self.quote == "'" else _ESCAPES.get(run, run)
+
     @cached_property
     def _starts(self) -> list[int]:
         """Where each run begins in the value."""
-        widths = (len(_ESCAPES.get(text, text)) for text, _ in self._runs[:-1])
+        widths = (len(self._meant(text)) for text, _ in self._runs[:-1])
         return list(accumulate(widths, initial=0))
 
     @cached_property

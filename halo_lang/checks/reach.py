@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from halo_lang import nodes
 from halo_lang.checks.catalogued import prior_tool
-from halo_lang.checks.walk import bindings, calls, passes
-from halo_lang.nodes import Pipeline, Stage
+from halo_lang.checks.walk import calls, passes
+from halo_lang.nodes import Call, Name, Pipeline, Stage
 from halo_lang.spelling import NameIndex
 from halo_lang.symbols import Kind, Scope
 
@@ -32,7 +33,7 @@ class Reach:
         self._methods: set[str] = set()
         """Results by the name of their method."""
         self._namespaces: set[str] = set()
-        earliest = _earliest(pipeline.stages)
+        earliest = earliest_readers(pipeline.stages)
         for number, stage in enumerate(pipeline.stages):
             self._add(stage, min(number + 1, earliest[number]))
 
@@ -68,13 +69,20 @@ class Reach:
         return next((name for name in near if self.is_produced(name.split("."), stage)), None)
 
     def _add(self, stage: Stage, reader: int) -> None:
-        bound, methods, members = list(_bound(stage)), list(_methods(stage)), list(_members(stage))
-        namespaces = [name for name, _ in members]
-        self._bound.update(bound)
-        self._methods.update(methods)
-        self._namespaces.update(namespaces)
-        for name in (*bound, *methods, *namespaces, *map(".".join, members)):
-            self._first[name] = min(reader, self._first.get(name, reader))
+        for left in left_behind(stage):
+            name = left.name.text
+            if left.namespace is not None:
+                self._namespaces.add(left.namespace.text)
+                self._note(left.namespace.text, reader)
+                name = f"{left.namespace.text}.{name}"
+            elif left.alone:
+                self._methods.add(name)
+            else:
+                self._bound.add(name)
+            self._note(name, reader)
+
+    def _note(self, name: str, reader: int) -> None:
+        self._first[name] = min(reader, self._first.get(name, reader))
 
     def _readable(self, name: str, stage: int) -> bool:
         return self._first.get(name, stage + 1) <= stage
@@ -99,7 +107,7 @@ def reach_of(pipeline: Pipeline, scope: Scope) -> Reach:
     return found
 
 
-def _earliest(stages: Sequence[Stage]) -> list[int]:
+def earliest_readers(stages: Sequence[Stage]) -> list[int]:
     """For each stage the first stage of the outermost loop around it; past the end where there is none."""
     earliest = [len(stages)] * len(stages)
     latest: dict[str, int] = {}
@@ -117,21 +125,51 @@ def _earliest(stages: Sequence[Stage]) -> list[int]:
     return earliest
 
 
-def _bound(stage: Stage) -> Iterator[str]:
-    yield from (name.text for name in bindings(stage))
-    yield from (call.callee.text for call in calls(stage) if call.method is None)
+class Left(NamedTuple):
+    """One name under which a stage leaves something behind.
+
+    That is a name of its own (`as`, or a nested pipeline's), a method's name `alone`, or one in a `namespace`:
+    `Callee.method`, `Source.Event`. `call` is the call whose result it is, None where it is what the stage gives.
+    """
+
+    name: Name
+    call: Call | None
+    alone: bool = False
+    namespace: Name | None = None
 
 
-def _methods(stage: Stage) -> Iterator[str]:
-    return (call.method.text for call in calls(stage) if call.method is not None and not passes(call))
-
-
-def _members(stage: Stage) -> Iterator[tuple[str, str]]:
+def left_behind(stage: Stage) -> Iterator[Left]:
+    """What a stage leaves behind, in the order in which it is stored (spec 2.1, 12.2)."""
     if isinstance(stage, nodes.ListenStage):
-        yield stage.source.text, stage.event.text
-    for call in calls(stage):
-        if call.method is not None and not passes(call):
-            yield call.callee.text, call.method.text
-            tool = prior_tool(call)
-            if tool is not None:
-                yield tool.text, call.method.text
+        yield Left(stage.event, None, namespace=stage.source)
+    for call, binding in _made(stage):
+        if call is not None:
+            yield from _stored(call)
+        if binding is not None:
+            yield Left(binding, call)
+
+
+def _made(stage: Stage) -> Iterator[tuple[Call | None, Name | None]]:
+    """The calls of a stage with the names that their results are bound to, and the name that it gives to all of it."""
+    match stage:
+        case nodes.FanOutStage():
+            yield from ((item.call, item.binding) for item in stage.items)
+            yield None, stage.binding
+        case nodes.BranchStage():
+            yield from ((arm.call, None) for arm in stage.arms)
+            yield None, stage.binding
+        case nodes.PipeStage() | nodes.GateStage() | nodes.EachStage():
+            yield stage.call, stage.binding
+        case _:
+            yield None, stage.binding
+
+
+def _stored(call: Call) -> Iterator[Left]:
+    if call.method is None:
+        yield Left(call.callee, call)
+    elif not passes(call):
+        tool = prior_tool(call)
+        if tool is not None:
+            yield Left(call.method, call, namespace=tool)
+        yield Left(call.method, call, namespace=call.callee)
+        yield Left(call.method, call, alone=True)

@@ -28,10 +28,15 @@ class Reference:
 
 def references(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """HL203 and HL204 at every name in a reference position (spec 12.1)."""
-    for reference in _REFERENCES[type(declaration)](declaration, scope):
+    for reference in names_in(declaration, scope):
         found = _resolve(reference, scope)
         if found is not None:
             yield found
+
+
+def names_in(declaration: Declaration, scope: Scope) -> Iterator[Reference]:
+    """The names in a declaration that stand where a declaration's name must, in no order."""
+    return _REFERENCES[type(declaration)](declaration, scope)
 
 
 def call_forms(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:

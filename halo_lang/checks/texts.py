@@ -57,11 +57,11 @@ def _in_pipeline(pipeline: Pipeline, scope: Scope) -> Iterator[Diagnostic]:
         if isinstance(text, String):
             yield from _unresolved_in(text, reach, 0, frozenset(), scope)
     for number, stage in enumerate(pipeline.stages):
-        for text, local in _stage_texts(stage):
+        for text, local in stage_texts(stage):
             yield from _unresolved_in(text, reach, number, local, scope)
 
 
-def _stage_texts(stage: Stage) -> Iterator[tuple[String, frozenset[str]]]:
+def stage_texts(stage: Stage) -> Iterator[tuple[String, frozenset[str]]]:
     """The template strings of a stage, each with the names that only exist there."""
     if isinstance(stage, nodes.EachStage):
         own = frozenset((stage.item.text, "index"))

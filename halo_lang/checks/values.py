@@ -27,11 +27,11 @@ def unknown_values(declaration: Declaration, scope: Scope) -> Iterator[Diagnosti
     for path in _paths(start):
         yield from _unknown(path, reach, 0, _NOWHERE, scope)
     for number, stage in enumerate(declaration.stages):
-        for path, local in _stage_paths(stage, scope):
+        for path, local in stage_paths(stage, scope):
             yield from _unknown(path, reach, number, local, scope)
 
 
-def _stage_paths(stage: Stage, scope: Scope) -> Iterator[tuple[Path, frozenset[str]]]:
+def stage_paths(stage: Stage, scope: Scope) -> Iterator[tuple[Path, frozenset[str]]]:
     """The paths of a stage, each with the names that only exist there."""
     local = frozenset((stage.item.text, "index")) if isinstance(stage, nodes.EachStage) else _NOWHERE
     for call in calls(stage):

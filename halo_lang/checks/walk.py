@@ -93,9 +93,7 @@ def condition_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
     for condition in conditions(stage):
         yield from (operand for operand in operands(condition) if isinstance(operand, Path))
     if isinstance(stage, nodes.LoopStage):
-        for operand, span in loop_operands(stage, scope):
-            if isinstance(operand, Path):
-                yield Path(operand.parts, span)
+        yield from (operand for operand, _ in loop_operands(stage, scope) if isinstance(operand, Path))
 
 
 def operands(condition: Condition) -> list[nodes.Path | nodes.String]:
@@ -138,12 +136,16 @@ def loop_operands(stage: nodes.LoopStage, scope: Scope) -> Iterator[tuple[Path |
     if not isinstance(condition, Diagnostic):
         literal = Literal(scope.source(text.span))
         for operand in operands(condition):
-            yield operand, inside(literal, text.span, operand.span)
+            place = inside(literal, text.span, operand.span)
+            if isinstance(operand, Path):
+                parts = tuple(Name(part.text, inside(literal, text.span, part.span)) for part in operand.parts)
+                operand = Path(parts, place)
+            yield operand, place
 
 
 def inside(literal: Literal, place: Span, span: Span) -> Span:
     """Where in the source a span of a string's value is written; `place` is that of the literal."""
-    return Span(place.start + literal.offset(span.start), place.start + literal.offset(span.end))
+    return Span(place.start + literal.offset(span.start), place.start + literal.end(span.start, span.end))
 
 
 def _values(args: Iterable[Argument]) -> Iterator[Leaf]:
