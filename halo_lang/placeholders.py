@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from halo_lang.lexicon import NAME
+from halo_lang.source import Span
 
 _GAP = r"[^\S\n]*+"
 _PLACEHOLDER = re.compile(rf"\{{\{{{_GAP}({NAME}(?:{_GAP}\.{_GAP}(?:{NAME}|[0-9]++))*+){_GAP}\}}\}}")
+_WORD = re.compile(r"\w++")
 _DOT = re.compile(rf"{_GAP}\.{_GAP}")
 
 
@@ -27,6 +29,10 @@ class Placeholder(NamedTuple):
     def is_env(self) -> bool:
         """Whether it names an environment variable: such a one is never filled in."""
         return self.segments[0] == "Env"
+
+    def places(self, text: str) -> list[Span]:
+        """Where each segment stands in the text."""
+        return [Span(*found.span()) for found in _WORD.finditer(text, self.start, self.end)]
 
 
 def placeholders(text: str) -> Iterator[Placeholder]:

@@ -1,0 +1,257 @@
+"""What a name can stand for, and what the names that a pipeline reads stand for at each of its stages (spec 1.5)."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
+from enum import StrEnum
+from typing import NamedTuple, TypeAlias
+
+from halo_lang import catalog, nodes
+from halo_lang.catalog import DirectiveSpec, Method, ModelRoute, Parameter, ProviderSpec, RuleSpec
+from halo_lang.checks.catalogued import prior_tool, provider_of
+from halo_lang.checks.reach import Left, earliest_readers, left_behind
+from halo_lang.nodes import Call, Declaration, Name, Pipeline, Stage
+from halo_lang.records import record
+from halo_lang.source import Span
+from halo_lang.symbols import Kind, Scope
+
+Entry: TypeAlias = Method | RuleSpec | DirectiveSpec | ProviderSpec | Parameter | ModelRoute
+"""What the catalogue knows under a name."""
+
+
+class EntityKind(StrEnum):
+    """The sorts of things that names stand for."""
+
+    DECLARATION = "declaration"
+    PARAMETER = "parameter"
+    ITEM = "each name"
+    INDEX = "index"
+    RESULT = "result"
+    METHOD = "method"
+    SOURCE = "source of events"
+    EVENT = "event"
+    FIELD = "field"
+    BUILT_IN = "built in"
+
+
+@record
+class Entity:
+    """One thing that names stand for.
+
+    `owner` is the declaration it belongs to: the pipeline of a parameter, item, result, source or event, the callee of
+    a method, the schema of a field; for what is built in, it says what that is. `at` tells two items of one pipeline
+    apart. `entry` is what the catalogue knows of it.
+    """
+
+    kind: EntityKind
+    name: str
+    owner: str = ""
+    at: int = 0
+    entry: Entry | None = field(default=None, compare=False)
+
+
+@record
+class Meaning:
+    """What a name means where it stands, and where that comes from.
+
+    `site` is the name of what is meant where it is introduced, relative to the declaration `home`; None where it is in
+    another declaration or nowhere. Of a result, `stage` and `call` made it (no call where it is the stage's own).
+    """
+
+    entity: Entity
+    home: Declaration | None = field(default=None, compare=False)
+    site: Span | None = None
+    stage: Stage | None = field(default=None, compare=False)
+    call: Call | None = field(default=None, compare=False)
+
+
+class Reading(NamedTuple):
+    """What one segment of a path means, by its number in the path."""
+
+    segment: int
+    meanings: tuple[Meaning, ...]
+
+
+class _Producer(NamedTuple):
+    """A stage that leaves something under a name: certainly, or only where a branch takes one of its arms."""
+
+    number: int
+    reader: int
+    certain: bool
+    meaning: Meaning
+
+
+def declared(name: str) -> Meaning:
+    """The meaning of a declaration's name."""
+    return Meaning(Entity(EntityKind.DECLARATION, name))
+
+
+def built_in(what: str, name: str, entry: Entry | None = None) -> Meaning:
+    """The meaning of a name that no program declares; `what` says what it is."""
+    return Meaning(Entity(EntityKind.BUILT_IN, name, what, entry=entry))
+
+
+def method_of(owner: str, name: str, scope: Scope) -> Entity:
+    """The method `name` of a callee, with what the catalogue knows about it."""
+    spec = None if owner == "System" else provider_of(owner, scope)
+    known = catalog.system_method(name) if owner == "System" else spec.method(name) if spec is not None else None
+    return Entity(EntityKind.METHOD, name, owner, entry=known)
+
+
+class PipelineNames:
+    """The names in a pipeline: what each stage brings in, and what a path means where a stage reads it."""
+
+    def __init__(self, pipeline: Pipeline, scope: Scope) -> None:
+        self.pipeline = pipeline
+        self._scope = scope
+        owner = pipeline.name.text
+        self.parameters = {
+            param.name.text: Meaning(Entity(EntityKind.PARAMETER, param.name.text, owner), pipeline, param.name.span)
+            for param in reversed(pipeline.params)
+        }
+        self._producers: dict[str, list[_Producer]] = {}
+        self._looped: dict[str, list[_Producer]] = {}
+        """Of those, the ones that a loop takes to earlier stages."""
+        self._namespaces: dict[str, list[_Producer]] = {}
+        """What stands in each namespace, whatever its name there."""
+        earliest = earliest_readers(pipeline.stages)
+        for number, stage in enumerate(pipeline.stages):
+            for left in left_behind(stage):
+                self._add(left, stage, number, min(number + 1, earliest[number]))
+
+    def read(self, path: Sequence[str], number: int, each: nodes.EachStage | None = None) -> Iterator[Reading]:
+        """What the segments of a path mean in stage `number`; inside the call of an each its names count too.
+
+        Segments that are keys of a value, and what means nothing, are left out.
+        """
+        root = path[0]
+        if root == "context":
+            yield from self._in_context(path, number)
+        elif each is not None and root in (each.item.text, "index"):
+            yield Reading(0, (self.item(each, root),))
+        elif root in self.parameters:
+            yield Reading(0, (self.parameters[root],))
+        elif self.producers(root, number) or self._is_namespace(root, number):
+            yield from self._in_data(path, 0, number)
+        elif root in ("current", "Env"):
+            yield Reading(0, (built_in("context" if root == "current" else "name", root),))
+        elif self._scope.lookup(root) is not None:
+            yield Reading(0, (declared(root),))
+
+    def item(self, each: nodes.EachStage, name: str) -> Meaning:
+        """The meaning of an each's name, or of the `index` that every each brings along."""
+        kind = EntityKind.ITEM if name == each.item.text else EntityKind.INDEX
+        entity = Entity(kind, name, self.pipeline.name.text, each.item.span.start)
+        return Meaning(entity, self.pipeline, each.item.span, each)
+
+    def bound(self, name: Name, stage: Stage, call: Call | None) -> Meaning:
+        """The meaning of an `as` name."""
+        entity = Entity(EntityKind.RESULT, name.text, self.pipeline.name.text)
+        return Meaning(entity, self.pipeline, name.span, stage, call)
+
+    def producers(self, key: str, number: int) -> tuple[Meaning, ...]:
+        """What may stand under `name` or `Callee.method` for stage `number`, the latest first."""
+        found: list[Meaning] = []
+        for producer in reversed(self._producers.get(key, ())[: self._count(key, number)]):
+            found.append(producer.meaning)
+            if producer.certain:
+                break
+        found += [one.meaning for one in self._looped.get(key, ()) if one.reader <= number <= one.number]
+        return tuple(found)
+
+    def introduced(self) -> Iterator[str]:
+        """Every name that the pipeline brings in: parameters, items, results by any name."""
+        yield from self.parameters
+        yield from (key for key in self._producers if "." not in key)
+        yield from (stage.item.text for stage in self.pipeline.stages if isinstance(stage, nodes.EachStage))
+
+    def _add(self, left: Left, stage: Stage, number: int, reader: int) -> None:
+        meaning = self._meaning(left, stage)
+        if meaning is None:
+            return
+        certain = left.call is None or not isinstance(stage, nodes.BranchStage)
+        producer = _Producer(number, reader, certain, meaning)
+        key = left.name.text
+        if left.namespace is not None:
+            self._namespaces.setdefault(left.namespace.text, []).append(producer)
+            key = f"{left.namespace.text}.{key}"
+        self._producers.setdefault(key, []).append(producer)
+        if reader <= number:
+            self._looped.setdefault(key, []).append(producer)
+
+    def _count(self, key: str, number: int) -> int:
+        """How many of a name's producers stand before stage `number`; they are in order."""
+        return bisect_left(self._producers.get(key, ()), number, key=lambda producer: producer.number)
+
+    def _meaning(self, left: Left, stage: Stage) -> Meaning | None:
+        """What a name that a stage leaves behind means; None for a method's name that something else hides."""
+        name, call = left.name, left.call
+        if call is not None and call.callee is name:
+            return Meaning(declared(name.text).entity, self.pipeline, name.span, stage, call)
+        if isinstance(stage, nodes.ListenStage) and left.namespace is not None:
+            return self.event(stage)
+        if call is None or call.method is not name:
+            return self.bound(name, stage, call)
+        if left.alone and self._is_hidden(name.text):
+            return None
+        return self._method((left.namespace or call.callee).text, name, stage, call)
+
+    def event(self, stage: nodes.ListenStage) -> Meaning:
+        """The meaning of the event that a stage listens to."""
+        owner = f"{self.pipeline.name.text}.{stage.source.text}"
+        return Meaning(Entity(EntityKind.EVENT, stage.event.text, owner), self.pipeline, stage.event.span, stage)
+
+    def source(self, stage: nodes.ListenStage) -> Meaning:
+        """The meaning of the source of events that a stage listens to."""
+        entity = Entity(EntityKind.SOURCE, stage.source.text, self.pipeline.name.text)
+        return Meaning(entity, self.pipeline, stage.source.span, stage)
+
+    def called(self, call: Call, stage: Stage) -> tuple[Meaning, ...]:
+        """The meanings of a call's method: the callee's, and that of the tool which an agent's call runs first."""
+        if call.method is None:
+            return ()
+        owners = [call.callee, *(tool for tool in (prior_tool(call),) if tool is not None)]
+        return tuple(self._method(owner.text, call.method, stage, call) for owner in owners)
+
+    def _method(self, owner: str, name: Name, stage: Stage, call: Call) -> Meaning:
+        return Meaning(method_of(owner, name.text, self._scope), self.pipeline, name.span, stage, call)
+
+    def _in_context(self, path: Sequence[str], number: int) -> Iterator[Reading]:
+        yield Reading(0, (built_in("context", "context"),))
+        if len(path) > 1:
+            yield Reading(1, (built_in("context", path[1]),))
+        if len(path) > 2 and path[1] == "data":
+            yield from self._in_data(path, 2, number)
+        elif len(path) > 2 and path[1] == "input" and path[2] in self.parameters:
+            yield Reading(2, (self.parameters[path[2]],))
+
+    def _in_data(self, path: Sequence[str], at: int, number: int) -> Iterator[Reading]:
+        """What a path below `context.data` means, from segment `at` on; a namespace comes before a result."""
+        name = path[at]
+        if not self._is_namespace(name, number):
+            yield Reading(at, self.producers(name, number))
+            return
+        members = self.producers(f"{name}.{path[at + 1]}", number) if len(path) > at + 1 else ()
+        yield Reading(at, tuple(self._owners(name, members)))
+        if members:
+            yield Reading(at + 1, members)
+
+    def _owners(self, name: str, members: Iterable[Meaning]) -> Iterator[Meaning]:
+        """What the name of a namespace means, for what is read in it: a callee, a source of events, or both."""
+        found = tuple(members) or tuple(producer.meaning for producer in self._namespaces[name])
+        sources = [one.stage for one in found if isinstance(one.stage, nodes.ListenStage)]
+        if len(sources) < len(found):
+            yield declared(name) if name != "System" else built_in("name", name)
+        yield from (self.source(stage) for stage in sources)
+
+    def _is_namespace(self, name: str, number: int) -> bool:
+        return any(producer.reader <= number for producer in self._namespaces.get(name, ()))
+
+    def _is_hidden(self, name: str) -> bool:
+        """Whether a parameter or declaration keeps a method's name from standing for its result."""
+        if name in self.parameters:
+            return True
+        found = self._scope.lookup(name)
+        return found is not None and found.kind is not Kind.UNKNOWN
