@@ -7,7 +7,7 @@ old one in the unchanged rest. Two texts are compared by slices, so nothing here
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from halo_lang.program import Program, Unit
 from halo_lang.scanner import Piece, cut
@@ -24,8 +24,8 @@ Parse = Callable[[str, Piece], Unit]
 def update(source: Source, previous: Program, parse: Parse) -> Program:
     """The program of a new version, with the units of the previous one wherever their text is the same."""
     old, new = previous.source.text, source.text
-    front = _common_start(old, new, min(len(old), len(new)))
-    back = _common_end(old, new, min(len(old), len(new)) - front)
+    front = common_start(old, new, min(len(old), len(new)))
+    back = common_end(old, new, min(len(old), len(new)) - front)
     first = _first_affected(previous, front, new[max(0, front - 2) : len(new) - back + 2])
     last = bisect_left(previous.starts, len(old) - back)
     known = {unit.text: unit for unit in (*previous.spare, *previous.units[first:last])}
@@ -60,8 +60,8 @@ def _unit_at(program: Program, offset: int) -> int | None:
     return number if number < len(program.starts) and program.starts[number] == offset else None
 
 
-def _common_start(a: str, b: str, most: int) -> int:
-    """How many characters both texts begin with, `most` at most."""
+def common_start(a: Sequence[object], b: Sequence[object], most: int) -> int:
+    """How many items both begin with, `most` at most."""
     low = 0
     while low < most:
         middle = (low + most + 1) // 2
@@ -72,8 +72,8 @@ def _common_start(a: str, b: str, most: int) -> int:
     return low
 
 
-def _common_end(a: str, b: str, most: int) -> int:
-    """How many characters both texts end with, `most` at most."""
+def common_end(a: Sequence[object], b: Sequence[object], most: int) -> int:
+    """How many items both end with, `most` at most."""
     low = 0
     while low < most:
         middle = (low + most + 1) // 2

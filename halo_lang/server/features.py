@@ -1,0 +1,179 @@
+"""The requests that the server answers, each a function of a document's version.
+
+Those of the first table are given the analysis of the version as well; those of the second need only its text. A new
+feature is a function and a line in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from lsprotocol import types
+
+from halo_lang import assist
+from halo_lang.analysis import Analysis
+from halo_lang.server import findings
+from halo_lang.server.colours import LEGEND
+from halo_lang.server.reformat import formatting
+from halo_lang.server.view import View
+
+OfAnalysis: TypeAlias = Callable[[View, Analysis, Any], object]
+OfText: TypeAlias = Callable[[View, Any], object]
+
+_COMPLETED: Final[dict[str, types.CompletionItemKind]] = {}
+_OUTLINED: Final[dict[str, types.SymbolKind]] = {
+    "agent": types.SymbolKind.Class,
+    "field": types.SymbolKind.Field,
+    "pipeline": types.SymbolKind.Function,
+    "policy": types.SymbolKind.Interface,
+    "schema": types.SymbolKind.Struct,
+    "stage": types.SymbolKind.Event,
+    "store": types.SymbolKind.Module,
+    "tool": types.SymbolKind.Module,
+}
+
+
+def hover(view: View, analysis: Analysis, params: types.HoverParams) -> types.Hover | None:
+    """What the name at a position is."""
+    found = assist.hover(analysis, view.places.offset(params.position))
+    return types.Hover(view.prose(found.markdown), view.range(found.span)) if found else None
+
+
+def definition(view: View, analysis: Analysis, params: types.DefinitionParams) -> list[types.Location]:
+    """Where the name at a position is declared."""
+    return [view.location(span) for span in assist.definition(analysis, view.places.offset(params.position))]
+
+
+def references(view: View, analysis: Analysis, params: types.ReferenceParams) -> list[types.Location]:
+    """All places that mean what the name at a position means."""
+    offset = view.places.offset(params.position)
+    found = assist.references(analysis, offset, declaration=params.context.include_declaration)
+    return [view.location(span) for span in found]
+
+
+def highlights(view: View, analysis: Analysis, params: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
+    """The same places, for marking them; the one that declares the name is marked as written to."""
+    offset = view.places.offset(params.position)
+    declared = set(assist.definition(analysis, offset))
+    kinds = {True: types.DocumentHighlightKind.Write, False: types.DocumentHighlightKind.Read}
+    return [
+        types.DocumentHighlight(view.range(span), kinds[span in declared])
+        for span in assist.references(analysis, offset)
+    ]
+
+
+def prepare_rename(view: View, analysis: Analysis, params: types.PrepareRenameParams) -> types.Range | None:
+    """What a rename at a position would ask a new name for."""
+    span = assist.rename_span(analysis, view.places.offset(params.position))
+    return view.range(span) if span is not None else None
+
+
+def rename(view: View, analysis: Analysis, params: types.RenameParams) -> types.WorkspaceEdit:
+    """All edits of a rename. assist.RenameRefused says why there are none."""
+    edits = assist.rename(analysis, view.places.offset(params.position), params.new_name)
+    return findings.edit(view, edits)
+
+
+def symbols(view: View, analysis: Analysis, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
+    """The outline."""
+    return [_symbol(view, symbol) for symbol in assist.outline(analysis)]
+
+
+def _symbol(view: View, symbol: assist.Symbol) -> types.DocumentSymbol:
+    return types.DocumentSymbol(
+        name=symbol.name,
+        kind=_OUTLINED[symbol.kind],
+        range=view.range(symbol.span),
+        selection_range=view.range(symbol.name_span),
+        detail=symbol.detail,
+        children=[_symbol(view, child) for child in symbol.children],
+    )
+
+
+def workspace_symbols(
+    documents: Sequence[tuple[View, Analysis]], params: types.WorkspaceSymbolParams
+) -> list[types.WorkspaceSymbol]:
+    """The declarations of the open documents whose names hold the characters asked for, in their order."""
+    return [
+        types.WorkspaceSymbol(view.location(symbol.name_span), symbol.name, _OUTLINED[symbol.kind])
+        for view, analysis in documents
+        for symbol in assist.outline(analysis)
+        if _holds(symbol.name.casefold(), params.query.casefold())
+    ]
+
+
+def _holds(name: str, query: str) -> bool:
+    rest = iter(name)
+    return all(character in rest for character in query)
+
+
+def completion(view: View, analysis: Analysis, params: types.CompletionParams) -> types.CompletionList:
+    """What can be written at a position."""
+    found = assist.complete(analysis, view.places.offset(params.position))
+    range_ = view.range(found.span)
+    return types.CompletionList(is_incomplete=False, items=[_item(view, item, range_) for item in found.items])
+
+
+def _item(view: View, item: assist.Item, range_: types.Range) -> types.CompletionItem:
+    return types.CompletionItem(
+        label=item.label,
+        kind=_COMPLETED.get(item.kind),
+        detail=item.detail or None,
+        documentation=view.prose(item.documentation) if item.documentation else None,
+        sort_text=item.sort,
+        text_edit=types.TextEdit(range_, item.insert),
+    )
+
+
+def signature_help(view: View, analysis: Analysis, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+    """The parameters of the call around a position, and which of them stands there."""
+    found = assist.signature_help(analysis, view.places.offset(params.position))
+    if found is None:
+        return None
+    return types.SignatureHelp([types.SignatureInformation(found.label)], 0, found.active)
+
+
+def semantic_tokens(view: View, params: types.SemanticTokensParams) -> types.SemanticTokens:
+    """The colours of the whole document."""
+    return view.colours.full(view.places)
+
+
+def semantic_tokens_delta(
+    view: View, params: types.SemanticTokensDeltaParams
+) -> types.SemanticTokens | types.SemanticTokensDelta:
+    """What differs from the colours that were told before."""
+    return view.colours.delta(view.places, params.previous_result_id)
+
+
+def semantic_tokens_range(view: View, params: types.SemanticTokensRangeParams) -> types.SemanticTokens:
+    """The colours of some lines."""
+    return view.colours.lines(view.places, params.range.start.line, params.range.end.line)
+
+
+OF_ANALYSIS: Final[dict[str, OfAnalysis]] = {
+    types.TEXT_DOCUMENT_CODE_ACTION: findings.code_actions,
+    types.TEXT_DOCUMENT_COMPLETION: completion,
+    types.TEXT_DOCUMENT_DEFINITION: definition,
+    types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: highlights,
+    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: symbols,
+    types.TEXT_DOCUMENT_HOVER: hover,
+    types.TEXT_DOCUMENT_PREPARE_RENAME: prepare_rename,
+    types.TEXT_DOCUMENT_REFERENCES: references,
+    types.TEXT_DOCUMENT_RENAME: rename,
+    types.TEXT_DOCUMENT_SIGNATURE_HELP: signature_help,
+}
+
+OF_TEXT: Final[dict[str, OfText]] = {
+    types.TEXT_DOCUMENT_FORMATTING: formatting,
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: semantic_tokens,
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL_DELTA: semantic_tokens_delta,
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE: semantic_tokens_range,
+}
+
+OPTIONS: Final[dict[str, object]] = {
+    types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(findings.KINDS),
+    types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions([".", " ", "@", "[", "/", "{", '"', "(", ","]),
+    types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: LEGEND,
+    types.TEXT_DOCUMENT_SIGNATURE_HELP: types.SignatureHelpOptions(["(", ","]),
+}

@@ -1,0 +1,32 @@
+"""`halo lsp`: the language server, for editors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+import click
+
+from halo_runtime.cli.output import is_terminal, say
+from halo_runtime.cli.usage import UsageError
+from halo_runtime.version import __version__
+
+INSTALL: Final = "pip install 'halo-workbench[lsp]'"
+
+
+@click.command()
+@click.option("--stdio", is_flag=True, help="What is done anyway; some editors say it.")
+def lsp(stdio: bool) -> int:
+    """Serve an editor over the Language Server Protocol.
+
+    The editor starts it and speaks with it over stdin and stdout; messages for people go to stderr.
+    """
+    try:
+        from halo_lang.server import Knowledge, serve
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
+            raise
+        raise UsageError("the language server is not installed", hint=INSTALL) from None
+    if is_terminal(sys.stdin):
+        say(f"halo lsp {__version__} waits for an editor to speak the Language Server Protocol; Ctrl-C ends it")
+    return serve(__version__, Knowledge())
