@@ -9,6 +9,7 @@ from enum import StrEnum
 from halo_lang.excerpt import excerpt, visible
 from halo_lang.records import record
 from halo_lang.source import Source, Span
+from halo_lang.spelling import Guess
 
 
 class Severity(StrEnum):
@@ -33,6 +34,11 @@ class Fix:
 
     span: Span
     text: str
+
+    @classmethod
+    def of(cls, guess: Guess | None, span: Span) -> Fix | None:
+        """The edit that writes a misspelt name as it was meant, where nothing else can have been meant."""
+        return cls(span, guess.name) if guess is not None and guess.certain else None
 
 
 @record

@@ -100,10 +100,16 @@ _ANYWHERE = (
     ),
     Mistake(
         _stage("|> Bot.go(temp ¦= 1)"),
-        lambda s: s.found.text in ("=", "=>") and s.wants("COLON"),
+        lambda s: s.found.text == "=" and s.wants("COLON"),
         "names and values are joined with `:`, found {found}",
         "write `:`",
         replacement=":",
+    ),
+    Mistake(
+        _stage("|> Bot.go(temp ¦=> 1)"),
+        lambda s: s.found.text == "=>" and s.wants("COLON"),
+        "names and values are joined with `:`, found {found}",
+        "write `:`, or `,` between two arguments",
     ),
 )
 
@@ -230,10 +236,16 @@ _DECLARATIONS = (
     ),
     Mistake(
         "policy Safe : Block(PII) ¦MaxSpend(1)",
-        lambda s: s.wants("AMPERSAND") and s.begins,
+        lambda s: s.wants("AMPERSAND") and s.begins and s.follows == "(",
         "an `&` is missing in front of {found}",
         "rules are joined with `&`",
         insertion=" &",
+    ),
+    Mistake(
+        "policy Safe : RequireJSON ¦RequireCitation",
+        lambda s: s.wants("AMPERSAND") and s.begins,
+        "an `&` is missing in front of {found}",
+        "rules are joined with `&`",
     ),
     Mistake(
         "schema Item { tags: String¦[] }",
@@ -284,10 +296,16 @@ _HEADS = (
 _STAGES = (
     Mistake(
         _stage("¦| Bot.go()"),
-        lambda s: s.could_end and s.found.text in ("|", "||", "||>", "->", ">", "~"),
+        lambda s: s.could_end and s.found.text in ("|", "||", "||>", ">", "~"),
         "{found} is no stage operator",
         "did you mean `|>`?",
         replacement="|>",
+    ),
+    Mistake(
+        _stage("¦-> Bot.go()"),
+        lambda s: s.could_end and s.found.text == "->",
+        "{found} is no stage operator",
+        "write `|>` in front of a stage, `as` in front of the name of its result",
     ),
     Mistake(
         "pipeline Main(n: Number) -> Result:\n  Bot.go¦(n)",
@@ -321,10 +339,16 @@ _STAGES = (
     ),
     Mistake(
         _stage("|> Bot.go ¦as result"),
-        lambda s: s.expected <= {"DOT", "LPAR"} and s.wants("LPAR") and s.before.text.isidentifier(),
+        lambda s: s.only("LPAR") and s.before.text.isidentifier() and s.found.text != "",
         "a call needs brackets behind {before}",
         "write `()`, also where there are no arguments",
         insertion="()",
+    ),
+    Mistake(
+        _stage("|> Summarize ¦as result"),
+        lambda s: s.expected <= {"DOT", "LPAR"} and s.wants("LPAR") and s.before.text.isidentifier(),
+        "a call needs brackets behind {before}",
+        "write `()`, also where there are no arguments; an agent or tool is called by a method",
     ),
     Mistake(
         _stage("|? { (n > 1)¦: Bot.go() }"),
@@ -364,10 +388,16 @@ _SEPARATORS = (
     ),
     Mistake(
         _stage('|> Bot.go("one" ¦"two")'),
-        lambda s: s.wants("COMMA") and s.begins,
+        lambda s: s.wants("COMMA") and s.begins_item and not s.wants("EQUIPS"),
         "a comma is missing in front of {found}",
         "write `,` between the two",
         insertion=",",
+    ),
+    Mistake(
+        "agent Bot [openai/gpt-4o-mini]\n  equips Repo ¦Docs",
+        lambda s: s.wants("COMMA") and s.begins,
+        "a comma is missing in front of {found}",
+        "write `,` between the two",
     ),
     Mistake(
         "pipeline Main(n: Number) -> Result ¦n",

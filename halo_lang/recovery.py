@@ -3,17 +3,20 @@
 A broken pipeline is read again in parts: its head, its start value and each stage. The parts that can be read make
 up the pipeline, so the checks see all that was meant apart from the broken part. Of another broken declaration the
 name is kept, so that its users are not blamed.
+
+The edit that a mistake suggests is offered only where it is proven: once it is made, the part can be read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from halo_lang import nodes
 from halo_lang.builder import Head, Refusal
-from halo_lang.diagnostics import Diagnostic
+from halo_lang.diagnostics import Diagnostic, Fix
 from halo_lang.grammar import read
 from halo_lang.lark_parts import UnexpectedInput
 from halo_lang.lexical import first_mistake, marks, open_comment
@@ -32,9 +35,69 @@ _MOST_MISTAKES = 50
 _UNEXPECTED, _UNCLOSED = "HL102", "HL105"
 _CLOSING = (")", "]", "}")
 
+_FRAMES: Final = {
+    # A head without its colon has swallowed the start value.
+    "head": (("", " null"), ("", "")),
+    "value": (("pipeline _() -> _: ", ""),),
+    "stage": (("pipeline _() -> _: ", ""),),
+}
+"""What may stand around a part so that it is a whole: an edit may well make two parts of one."""
+_MOST_EDITS = 6
+
+Reads: TypeAlias = Callable[[str, Span, str], Any]
+"""What a part of a text is by a rule of the grammar; a Diagnostic where it is not."""
+
 
 def attempt(text: str, span: Span, rule: str) -> Any:
-    """What a part of `text` is by a rule of the grammar; a Diagnostic where it is not.
+    """What a part of `text` is by a rule of the grammar; a Diagnostic, with a fix if one is proven, where it is not."""
+    part = _attempt(text, span, rule)
+    if not isinstance(part, Diagnostic) or part.fix is None or _is_proven(part.fix, text, span, rule):
+        return part
+    return replace(part, fix=None)
+
+
+def _is_proven(fix: Fix, text: str, span: Span, rule: str) -> bool:
+    """Whether the part can be read once the edit is made."""
+    whole_rule = "declaration" if rule in _FRAMES else rule
+    for front, back in _FRAMES.get(rule, (("", ""),)):
+        whole = front + text[span.start : span.end] + back
+        if _can_be_read(whole, Fix(fix.span.shifted(len(front) - span.start), fix.text), whole_rule):
+            return True
+    return False
+
+
+def _can_be_read(text: str, edit: Fix, rule: str) -> bool:
+    """Whether `text` can be read after the edit, and after others where there is more to mend."""
+    for _ in range(_MOST_EDITS):
+        text = f"{text[: edit.span.start]}{edit.text}{text[edit.span.end :]}"
+        edits = [mistake.fix for mistake in _mistakes(text, rule)]
+        if not edits:
+            return True
+        following, *others = edits
+        if following is None or None in others or not _is_apart(edit, following, text):
+            return False
+        edit = following
+    return False
+
+
+def _is_apart(edit: Fix, following: Fix, text: str) -> bool:
+    """Whether a further edit mends another mistake; it may be needed because of the first one instead."""
+    if following.span.start == following.span.end:
+        return following.text == edit.text
+    end = edit.span.start + len(edit.text)
+    return following.span.start < edit.span.start or not text[end : following.span.start].isspace()
+
+
+def _mistakes(text: str, rule: str) -> tuple[Diagnostic, ...]:
+    """What is wrong with a text, each with the edit that may mend it."""
+    part = _attempt(text, Span(0, len(text)), rule)
+    if not isinstance(part, Diagnostic) or _GAP.fullmatch(text):
+        return ()
+    return (part,) if rule == "condition" else recover(text, _attempt).diagnostics
+
+
+def _attempt(text: str, span: Span, rule: str) -> Any:
+    """The part, or its mistake with the edit that may mend it.
 
     Open strings and brackets come first, as they make the rest unreadable. A closing bracket that does not fit does
     not, and what the grammar finds in front of it is nearer to the mistake.
@@ -57,23 +120,23 @@ def _parsed(text: str, span: Span, rule: str) -> Any:
         return refusal.diagnostic
 
 
-def recover(text: str) -> Unit:
+def recover(text: str, reads: Reads = attempt) -> Unit:
     """The unit for a text that does not parse as a whole, or whose brackets go too deep to try."""
     if (comment := open_comment(text)) is not None:
-        return _with_open_comment(text, comment)
+        return _with_open_comment(text, comment, reads)
     keyword, name = _declared(text)
     ghosts = frozenset((name,)) if name else frozenset[str]()
     if keyword == "pipeline":
-        return _pipeline(text, ghosts)
+        return _pipeline(text, ghosts, reads)
     whole = Span(0, len(text))
-    return Unit(text, None, (attempt(text, whole, "declaration"),), ghosts)
+    return Unit(text, None, (reads(text, whole, "declaration"),), ghosts)
 
 
-def _with_open_comment(text: str, comment: int) -> Unit:
+def _with_open_comment(text: str, comment: int, reads: Reads) -> Unit:
     """A comment without an end hides the rest of the file: that is the mistake, what it hides is none."""
     mistake = cast(Diagnostic, first_mistake(text, comment))
     before = Span(0, comment)
-    declaration = None if _GAP.fullmatch(text, *before) else attempt(text, before, "declaration")
+    declaration = None if _GAP.fullmatch(text, *before) else reads(text, before, "declaration")
     if isinstance(declaration, nodes.Declaration):
         return Unit(text, declaration, (mistake,), frozenset(_HIDDEN.findall(text, comment)))
     _, name = _declared(text)
@@ -95,10 +158,12 @@ class _Parts(NamedTuple):
     stages: list[Span]
 
 
-def _pipeline(text: str, ghosts: frozenset[str]) -> Unit:
+def _pipeline(text: str, ghosts: frozenset[str], reads: Reads) -> Unit:
     parts = _parts(text)
-    reader = _Reader(text)
+    reader = _Reader(text, reads)
     head = reader.read(parts.head, "head")
+    if head is None:
+        reader.doubt(parts.start)
     # Behind a broken head nobody knows where the start value begins.
     has_start = head is not None and not _GAP.fullmatch(text, *parts.start)
     start = reader.read(parts.start, "value") if has_start else None
@@ -114,14 +179,15 @@ def _pipeline(text: str, ghosts: frozenset[str]) -> Unit:
 class _Reader:
     """Reads the parts of one pipeline and keeps what is wrong with them."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, reads: Reads) -> None:
         self._text = text
+        self._reads = reads
         self._unclosed = False
         self.mistakes: list[Diagnostic] = []
 
     def read(self, span: Span, rule: str) -> Any:
         """The part, or None where it is broken."""
-        part = attempt(self._text, span, rule)
+        part = self._reads(self._text, span, rule)
         if not isinstance(part, Diagnostic):
             return part
         # A bracket left open in a part before has its partner here: that mistake has been told.
@@ -130,6 +196,13 @@ class _Reader:
             self.mistakes.append(part)
         self._unclosed = self._unclosed or part.code == _UNCLOSED
         return None
+
+    def doubt(self, start: Span) -> None:
+        """Take the edit of the last mistake back where the start value behind it cannot be read either."""
+        if not self.mistakes or _GAP.fullmatch(self._text, *start):
+            return
+        if isinstance(_attempt(self._text, start, "value"), Diagnostic):
+            self.mistakes[-1] = replace(self.mistakes[-1], fix=None)
 
     def stages(self, spans: list[Span]) -> Iterator[nodes.Stage]:
         """The stages that can be read, until so many were broken that this is no pipeline."""

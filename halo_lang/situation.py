@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from halo_lang.diagnostics import Diagnostic, Fix, error
 from halo_lang.excerpt import visible
@@ -48,16 +48,23 @@ class Situation:
     found: Lexeme
     expected: frozenset[str]
     """Terminals."""
+    is_value: bool = False
+    """Whether what was read last stands behind the name of a field or argument."""
+    follows: str = ""
+    """The lexeme behind what was found."""
 
     @classmethod
     def at(cls, place: int, text: str, span: Span, rule: str, expected: frozenset[str]) -> Situation:
         """The situation at offset `place`, where `span` was being read."""
-        before = Span(span.start, span.start)
-        for match in _LEXEME.finditer(text, span.start, place):
-            before = before if match.lastgroup else Span(*match.span())
+        before, values = Span(span.start, span.start), [False]
+        for match in _lexemes(text, span.start, place):
+            before = Span(*match.span())
+            _step(values, match[0])
         match = _LEXEME.match(text, place, span.end)
         found = Span(*match.span()) if match else Span(before.end, before.end)
-        return cls(rule, Lexeme(text[slice(*before)], before), Lexeme(text[slice(*found)], found), expected)
+        behind = next(_lexemes(text, found.end, span.end), None)
+        read, stopped = Lexeme(text[slice(*before)], before), Lexeme(text[slice(*found)], found)
+        return cls(rule, read, stopped, expected, values[-1], behind[0] if behind else "")
 
     @property
     def meant(self) -> str | None:
@@ -71,6 +78,13 @@ class Situation:
     def begins(self) -> bool:
         """Whether what was found could begin a value, an item or a bracket."""
         return re.match(r"[\w\"'(\[{-]", self.found.text) is not None
+
+    @property
+    def begins_item(self) -> bool:
+        """Whether what was found certainly begins another item of a list: it is neither a stray word, nor more of a
+        value."""
+        words = self.before.text.isidentifier() and self.found.text.isidentifier()
+        return self.begins and (self.follows == ":" or not (words or self.is_value))
 
     @property
     def touches(self) -> bool:
@@ -89,6 +103,23 @@ class Situation:
     def only(self, *terminals: str) -> bool:
         """Whether nothing but these could have stood here."""
         return self.expected == frozenset(terminals)
+
+
+def _lexemes(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    return (match for match in _LEXEME.finditer(text, start, end) if not match.lastgroup)
+
+
+def _step(values: list[bool], lexeme: str) -> None:
+    """Go past a lexeme, with one entry for each open bracket: whether a value is being read there."""
+    match lexeme:
+        case "(" | "[" | "{":
+            values.append(False)
+        case ")" | "]" | "}" if len(values) > 1:
+            values.pop()
+        case ":" | ",":
+            values[-1] = lexeme == ":"
+        case _:
+            pass
 
 
 @record

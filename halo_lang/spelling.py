@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 LONGEST = 64
 """Longer names are nobody's typing mistake; they are left out, so that the work stays linear in the text."""
 _CROWD = 50
+_SHORTEST = 3
+"""Shorter words are near to too much to be sure what was meant."""
+
+
+class Guess(NamedTuple):
+    """The name that a word was probably meant to be."""
+
+    name: str
+    certain: bool
+    """Whether no other name is as near to the word."""
+
+    def within(self, path: Sequence[str], at: int) -> Guess:
+        """The path with this name in the place of its segment `at`."""
+        return Guess(".".join((*path[:at], self.name, *path[at + 1 :])), self.certain)
 
 
 class NameIndex:
@@ -29,14 +45,23 @@ class NameIndex:
         found = {name for key in _keys(word) for name in by_key.get(key, ()) if name != word}
         return sorted(found, key=lambda name: _distance(word, name))
 
-    def nearest(self, word: str) -> str | None:
+    def nearest(self, word: str) -> Guess | None:
         """The likeliest name, None when there is none within reach."""
-        return next(iter(self.near(word)), None)
+        return first_of(word, self.near(word))
 
 
-def nearest(word: str, names: Iterable[str]) -> str | None:
+def nearest(word: str, names: Iterable[str]) -> Guess | None:
     """The likeliest of a few names."""
     return NameIndex(names).nearest(word)
+
+
+def first_of(word: str, near: Iterable[str]) -> Guess | None:
+    """The first of the names that are near to a word, those that cannot be meant already left out."""
+    one, other = (*islice(near, 2), None, None)[:2]
+    if one is None:
+        return None
+    alone = other is None or _distance(word, one)[:-1] != _distance(word, other)[:-1]
+    return Guess(one, alone and len(word) >= _SHORTEST)
 
 
 def listed(names: Iterable[str], limit: int = 12) -> str:

@@ -17,7 +17,7 @@ from halo_lang.nodes import Agent, Boolean, Declaration, Pipeline, Policy, Provi
 from halo_lang.placeholders import placeholders
 from halo_lang.records import record
 from halo_lang.source import Span
-from halo_lang.spelling import NameIndex
+from halo_lang.spelling import Guess, NameIndex, first_of
 
 
 class Kind(StrEnum):
@@ -212,12 +212,11 @@ class Scope:
         found = self.asked[name] = self._symbols.interfaces.get(name)
         return found
 
-    def suggest(self, word: str, *kinds: Kind) -> str | None:
-        """The declared name that `word` is likely to mean, one of these kinds if possible."""
+    def suggest(self, word: str, *kinds: Kind) -> Guess | None:
+        """The declared name that `word` is likely to mean, one of these kinds if there are any."""
         self.guessed = True
         near = self._symbols.near(word)
-        right = (name for name in near if self._symbols.interfaces[name].kind in kinds)
-        return next(right, next(iter(near), None))
+        return first_of(word, (name for name in near if not kinds or self._symbols.interfaces[name].kind in kinds))
 
     def existing(self, *kinds: Kind) -> list[str]:
         """All names of these kinds."""

@@ -7,7 +7,7 @@ Tool and rule packages add entries with `register_provider` and `register_rule`.
 from __future__ import annotations
 
 from halo_lang.catalog.directives import DIRECTIVES
-from halo_lang.catalog.models import MODEL_PREFIXES, ModelPrefix, ModelRoute, bare_route
+from halo_lang.catalog.models import MODEL_PREFIXES, ModelPrefix, ModelRoute, bare_route, service_of
 from halo_lang.catalog.providers import PROVIDERS
 from halo_lang.catalog.registry import Registry
 from halo_lang.catalog.rules import RULES
@@ -43,6 +43,7 @@ __all__ = [
     "register_rule",
     "rule",
     "rules",
+    "service_of",
     "system_method",
 ]
 

@@ -94,9 +94,16 @@ MODEL_PREFIXES: tuple[ModelPrefix, ...] = (
 
 def bare_route(model: str, entries: tuple[ModelPrefix, ...] = MODEL_PREFIXES) -> ModelRoute | None:
     """The service of an id without a prefix. It needs a `-` (spec 12.1): `o3-mini` has one, `o3` does not."""
-    if "-" not in model:
-        return None
-    for entry in entries:
-        if any(fnmatchcase(model, pattern) for pattern in entry.bare):
-            return ModelRoute(entry, "", model)
-    return None
+    entry = _maker_of(model, entries) if "-" in model else None
+    return ModelRoute(entry, "", model) if entry is not None else None
+
+
+def service_of(model: str) -> str | None:
+    """The prefix that an id without one was probably meant to have: `openai` for `o3`."""
+    entry = _maker_of(model, MODEL_PREFIXES)
+    return entry.name if entry is not None else None
+
+
+def _maker_of(model: str, entries: tuple[ModelPrefix, ...]) -> ModelPrefix | None:
+    fitting = (entry for entry in entries if any(fnmatchcase(model, pattern) for pattern in entry.bare))
+    return next(fitting, None)

@@ -34,7 +34,8 @@ class Parameter:
 
     `minimum` and `maximum` are inclusive and count in the parameter's own unit (seconds for a duration); with
     `positive` the value must be over 0. `choices` are the words it may be; `items` is the type of a list's items.
-    A `secret` belongs into the environment, not into a program.
+    A `secret` belongs into the environment, not into a program. The text of `code` is run, so what is filled into it
+    reaches its provider apart from what the program wrote.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Parameter:
     aliases: tuple[str, ...] = ()
     named_only: bool = False
     secret: bool = False
+    code: bool = False
 
     def problem(self, value: object) -> str | None:
         """What is wrong with a run's value for this parameter, as words after its name; None when it is right."""

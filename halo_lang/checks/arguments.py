@@ -86,10 +86,10 @@ def _surplus(group: Group, signature: Signature, argument: Argument) -> Diagnost
 
 def _unknown(group: Group, signature: Signature, argument: Argument, name: Name) -> Diagnostic:
     guess = nearest(name.text, signature.names)
-    hint = f"did you mean `{guess}`?" if guess else f"write {_usage(group, signature)}"
+    hint = f"did you mean `{guess.name}`?" if guess else f"write {_usage(group, signature)}"
     if group.unknown == "HL304" and guess is None:
         hint = f"there are {', '.join(signature.names)}" if signature.names else "it takes none"
-    fix = Fix(name.span, guess) if guess else None
+    fix = Fix.of(guess, name.span)
     place = name.span if group.unknown == "HL304" else argument.span
     what = "setting" if group.unknown == "HL304" else "argument"
     return error(group.unknown, f"{group.what} has no {what} `{name.text}`", place, hint=hint, fix=fix)
@@ -104,7 +104,8 @@ def _ill_typed(group: Group, bound: Bound[Argument]) -> Iterator[Diagnostic]:
         found = flaw(parameter, argument.value, group.fixed)
         if found is not None:
             name = argument.name.text if argument.name is not None else parameter.name
-            yield error("HL303", f"{group.what}: `{name}` {found.text}", found.span, hint=found.hint)
+            fix = Fix(found.span, found.meant) if found.meant is not None else None
+            yield error("HL303", f"{group.what}: `{name}` {found.text}", found.span, hint=found.hint, fix=fix)
 
 
 def _twice(name: Name, first: Span) -> Diagnostic:

@@ -98,22 +98,21 @@ def _tool_method(call: Call, scope: Scope) -> Diagnostic | None:
 def _unknown_method(owner: str, name: Name, known: Iterable[str]) -> Diagnostic:
     names = list(known)
     guess = nearest(name.text, names)
-    meant = f"did you mean `{guess}`? " if guess else ""
+    meant = f"did you mean `{guess.name}`? " if guess else ""
     return error(
         "HL301",
         f"{owner} has no method `{name.text}`",
         name.span,
         hint=f"{meant}There are {listed(names, limit=40)}" if meant else f"there are {listed(names, limit=40)}",
-        fix=Fix(name.span, guess) if guess else None,
+        fix=Fix.of(guess, name.span),
     )
 
 
 def _unknown(what: str, name: Name, known: Iterable[str]) -> Diagnostic:
     names = list(known)
     guess = nearest(name.text, names)
-    hint = f"did you mean `{guess}`?" if guess else f"there are {listed(names, limit=40)}"
-    fix = Fix(name.span, guess) if guess else None
-    return error("HL304", f"there is no {what} `{name.text}`", name.span, hint=hint, fix=fix)
+    hint = f"did you mean `{guess.name}`?" if guess else f"there are {listed(names, limit=40)}"
+    return error("HL304", f"there is no {what} `{name.text}`", name.span, hint=hint, fix=Fix.of(guess, name.span))
 
 
 def _rule_names(rules_: Iterable[nodes.Rule]) -> Iterator[Name]:
@@ -137,12 +136,27 @@ def _model(model: str, span: Span) -> Iterator[Diagnostic]:
     prefix, slash, rest = model.partition("/")
     known = catalog.model_prefixes().names
     if not slash:
-        message = f"`{model}` does not say which service it is from"
-        yield error("HL306", message, span, hint=f"put the service before it, for example `openai/{model}`")
+        yield _without_service(model, span)
         return
     if not rest:
         yield error("HL306", f"`{model}` names no model", span, hint=f"write the model behind the `{prefix}/`")
         return
     guess = nearest(prefix, known)
-    meant = f"did you mean `{guess}/{rest}`?" if guess else f"services are {listed(known)}"
-    yield error("HL306", f"there is no model service `{prefix}`", span, hint=meant)
+    meant = f"did you mean `{guess.name}/{rest}`?" if guess else f"services are {listed(known)}"
+    place = _inside_quotes(model, span)
+    fix = Fix.of(guess, Span(place, place + len(prefix)))
+    yield error("HL306", f"there is no model service `{prefix}`", span, hint=meant, fix=fix)
+
+
+def _without_service(model: str, span: Span) -> Diagnostic:
+    message = f"`{model}` does not say which service it is from"
+    service = catalog.service_of(model)
+    place = _inside_quotes(model, span)
+    hint = f"write `{service}/{model}`" if service else f"put the service before it, for example `openai/{model}`"
+    fix = Fix(Span(place, place), f"{service}/") if service else None
+    return error("HL306", message, span, hint=hint, fix=fix)
+
+
+def _inside_quotes(model: str, span: Span) -> int:
+    """Where a model's id begins, which may be quoted; no id needs an escape."""
+    return span.start + (span.end - span.start - len(model)) // 2

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from halo_lang import catalog, nodes
 from halo_lang.checks.walk import calls, inside, loop_condition
-from halo_lang.diagnostics import Diagnostic, Related, error
+from halo_lang.diagnostics import Diagnostic, Fix, Related, error
 from halo_lang.nodes import Arm, Declaration, Directive, LoopStage, Pipeline
 from halo_lang.source import Span
 from halo_lang.strings import Literal
@@ -62,9 +62,18 @@ def loop_conditions(declaration: Declaration, scope: Scope) -> Iterator[Diagnost
         if isinstance(stage, LoopStage):
             flaw = loop_condition(stage.condition.value)
             if isinstance(flaw, Diagnostic):
-                place = inside(Literal(scope.source(stage.condition.span)), stage.condition.span, flaw.span)
+                literal = Literal(scope.source(stage.condition.span))
+                place = inside(literal, stage.condition.span, flaw.span)
                 message = f"this loop's condition does not parse: {flaw.message}"
-                yield error("HL406", message, place, hint=flaw.hint)
+                yield error("HL406", message, place, hint=flaw.hint, fix=_written(flaw.fix, stage, literal))
+
+
+def _written(fix: Fix | None, stage: LoopStage, literal: Literal) -> Fix | None:
+    """The edit of a condition as an edit of the string that holds it; none where the two may differ."""
+    plain = literal.text[len(literal.quote) : -len(literal.quote)] == literal.value
+    if fix is None or not plain:
+        return None
+    return Fix(inside(literal, stage.condition.span, fix.span), fix.text)
 
 
 def _misplaced_else(arms: tuple[Arm, ...]) -> Iterator[Diagnostic]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
 from halo_lang import nodes
-from halo_lang.catalog.signature import Parameter, Type
+from halo_lang.catalog.signature import DURATION, Parameter, Type
 from halo_lang.nodes import ArgumentValue
 from halo_lang.source import Span
-from halo_lang.spelling import nearest
+from halo_lang.spelling import Guess, nearest
 
 
 class Flaw(NamedTuple):
@@ -18,6 +19,8 @@ class Flaw(NamedTuple):
     text: str
     span: Span
     hint: str | None = None
+    meant: str | None = None
+    """How the value was certainly meant, as it is written in a program."""
 
 
 Test: TypeAlias = Callable[[ArgumentValue], bool]
@@ -32,46 +35,56 @@ def flaw(parameter: Parameter, value: ArgumentValue, fixed: bool) -> Flaw | None
     if not fixed and isinstance(value, nodes.String) and "{{" in value.value and parameter.type not in _NEVER_TEXT:
         return None
     if not _TESTS[parameter.type](value):
-        return Flaw(f"takes {parameter.expected()}, not {_written(value)}", value.span, _mended(parameter, value))
+        hint, meant = _mended(parameter, value)
+        return Flaw(f"takes {parameter.expected()}, not {_written(value)}", value.span, hint, meant)
     if isinstance(value, nodes.ListValue):
         return _item_flaw(parameter, value, fixed)
     if parameter.out_of_range(_constant(value)) is not None:
         guess = nearest(value.value, parameter.choices) if isinstance(value, nodes.String) else None
-        hint = f'did you mean "{guess}"?' if guess else None
-        return Flaw(f"takes {parameter.expected()}, not {_written(value)}", value.span, hint)
+        return _misspelt(f"takes {parameter.expected()}, not {_written(value)}", value.span, guess, '"')
     return None
 
 
 def _path_flaw(parameter: Parameter, path: nodes.Path, fixed: bool) -> Flaw | None:
     expected = parameter.expected()
     written = ".".join(path.segments)
+    text = f"takes {expected}, not `{written}`"
     if path.root == "Env":
         return None
     if parameter.type in ("name", "pattern"):
         if written in parameter.choices:
             return None
-        guess = nearest(written, parameter.choices)
-        return Flaw(f"takes {expected}, not `{written}`", path.span, f"did you mean `{guess}`?" if guess else None)
+        return _misspelt(text, path.span, nearest(written, parameter.choices))
     longest = _NAME_PARTS.get(parameter.type)
     if longest is not None:
         fits = len(path.parts) <= longest and (parameter.type != "tools" or written in ("auto", "none"))
-        return None if fits else Flaw(f"takes {expected}, not `{written}`", path.span, _as_list(parameter, written))
+        listed = f"[{written}]" if parameter.type == "tools" and len(path.parts) == 1 else None
+        return None if fits else Flaw(text, path.span, listed and f"write `{listed}`", listed)
     if not fixed:
         return None
-    return Flaw(f"takes {expected}, not a name", path.span, f'write a text as "{written}"')
+    quoted = f'"{written}"' if parameter.type == "string" and not parameter.choices else None
+    return Flaw(f"takes {expected}, not a name", path.span, f'write a text as "{written}"', quoted)
 
 
-def _mended(parameter: Parameter, value: ArgumentValue) -> str | None:
-    """How a value of the wrong type was probably meant."""
+def _misspelt(text: str, span: Span, guess: Guess | None, quote: str = "") -> Flaw:
+    """The flaw of a word that is not among those that a parameter takes."""
+    if guess is None:
+        return Flaw(text, span)
+    meant, mark = f"{quote}{guess.name}{quote}", quote or "`"
+    return Flaw(text, span, f"did you mean {mark}{guess.name}{mark}?", meant if guess.certain else None)
+
+
+def _mended(parameter: Parameter, value: ArgumentValue) -> tuple[str | None, str | None]:
+    """What to do about a value of the wrong type, and how it was certainly meant."""
     if parameter.type == "duration" and isinstance(value, nodes.Number) and value.value > 0:
-        return f"write `{value.value}s` for seconds"
-    if parameter.type == "list" and parameter.items == "string" and isinstance(value, nodes.String):
-        return 'put it in brackets: ["…"]'
-    return None
-
-
-def _as_list(parameter: Parameter, written: str) -> str | None:
-    return f"write `[{written}]`" if parameter.type == "tools" and "." not in written else None
+        return f"write `{value.value}s` for seconds", None
+    if not isinstance(value, nodes.String):
+        return None, None
+    if parameter.type == "list" and parameter.items == "string":
+        return 'put it in brackets: ["…"]', f'["{value.value}"]' if _PLAIN.fullmatch(value.value) else None
+    pattern = _UNQUOTED.get(parameter.type)
+    unquoted = pattern is not None and pattern.fullmatch(value.value) is not None
+    return ("take the quotes away", value.value) if unquoted else (None, None)
 
 
 def _item_flaw(parameter: Parameter, values: nodes.ListValue, fixed: bool) -> Flaw | None:
@@ -81,7 +94,7 @@ def _item_flaw(parameter: Parameter, values: nodes.ListValue, fixed: bool) -> Fl
     item = Parameter(parameter.name, items, required=True)
     flaws = (flaw(item, value, fixed) for value in values.items)
     found = next((found for found in flaws if found is not None), None)
-    return found and Flaw(f"takes {parameter.expected()}", found.span, found.hint)
+    return found and Flaw(f"takes {parameter.expected()}", found.span, found.hint, found.meant)
 
 
 def _constant(value: ArgumentValue) -> object:
@@ -123,6 +136,15 @@ def _whole(value: ArgumentValue) -> bool:
 
 
 _NAME_PARTS: Final[dict[Type, int]] = {"tool": 1, "tools": 1, "method": 2, "schema": 1, "rule": 1, "target": 1}
+_PLAIN: Final = re.compile(r"[^\"\\\n]*")
+"""A text that stands between `"` as it is."""
+_UNQUOTED: Final[dict[Type, re.Pattern[str]]] = {
+    "duration": DURATION,
+    "number": re.compile(r"-?[0-9]+(?:\.[0-9]+)?"),
+    "integer": re.compile(r"-?[0-9]+"),
+    "boolean": re.compile("true|false"),
+}
+"""Texts that stand for a value of another type, were it not for their quotes."""
 _NEVER_TEXT: Final = frozenset[Type](("list", "object", "tool", "tools"))
 _TESTS: Final[dict[Type, Test]] = {
     "any": lambda _: True,

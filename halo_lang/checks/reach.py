@@ -10,7 +10,7 @@ from halo_lang import nodes
 from halo_lang.checks.catalogued import prior_tool
 from halo_lang.checks.walk import calls, passes
 from halo_lang.nodes import Call, Name, Pipeline, Stage
-from halo_lang.spelling import NameIndex
+from halo_lang.spelling import Guess, NameIndex, first_of
 from halo_lang.symbols import Kind, Scope
 
 NAMESPACES = frozenset({"current", "input", "data", "meta", "trace"})
@@ -25,7 +25,8 @@ class Reach:
 
     def __init__(self, pipeline: Pipeline, scope: Scope) -> None:
         self._scope = scope
-        self._parameters = dict.fromkeys(parameter.name.text for parameter in pipeline.params)
+        self.parameters = dict.fromkeys(parameter.name.text for parameter in pipeline.params)
+        """The names of the pipeline's parameters, in order."""
         self._first: dict[str, int] = {}
         """For each result, and each `Callee.method` and `Source.Event`, the first stage that can read it."""
         self._bound: set[str] = set()
@@ -39,7 +40,7 @@ class Reach:
 
     def has(self, name: str, stage: int) -> bool:
         """Whether `name` is a parameter, or a result that stage number `stage` can read."""
-        return name in self._parameters or self._readable(name, stage)
+        return name in self.parameters or self._readable(name, stage)
 
     def is_produced(self, path: Sequence[str], stage: int) -> bool:
         """Whether stage number `stage` may find something at a path below `context.data`."""
@@ -48,25 +49,33 @@ class Reach:
         name = path[0]
         if not self._readable(name, stage):
             return False
-        if name in self._bound or (name in self._methods and not self._is_hidden(name)):
+        if self.is_result(name, stage):
             return True
         if len(path) == 1:
             return name in self._namespaces
         return self._readable(f"{name}.{path[1]}", stage)
 
-    def is_parameter(self, name: str) -> bool:
-        """Whether the pipeline has a parameter of that name."""
-        return name in self._parameters
+    def is_result(self, name: str, stage: int) -> bool:
+        """Whether stage number `stage` can read a result under its name alone, other than as the head of a path."""
+        return self._readable(name, stage) and (
+            name in self._bound or (name in self._methods and not self._is_hidden(name))
+        )
 
-    def nearest(self, word: str, stage: int) -> str | None:
+    def readable(self, stage: int) -> list[str]:
+        """All results that stage number `stage` may find below `context.data`, `Callee.method` as one name."""
+        return [name for name, first in self._first.items() if first <= stage]
+
+    def nearest(self, word: str, stage: int) -> Guess | None:
         """The name in reach of a stage that `word` may be a misspelling of."""
-        return next((name for name in self._index.near(word) if self.has(name, stage)), None)
+        return first_of(word, (name for name in self._index.near(word) if self.has(name, stage)))
 
-    def nearest_result(self, path: Sequence[str], stage: int) -> str | None:
-        """The result in reach of a stage that a path below `context.data` may be a misspelling of."""
-        word = ".".join(path[:2]) if self._readable(path[0], stage) else path[0]
+    def nearest_result(self, path: Sequence[str], stage: int) -> Guess | None:
+        """The path below `context.data` that one which nothing produces may be a misspelling of."""
+        spelt = 2 if self._readable(path[0], stage) else 1
+        word = ".".join(path[:spelt])
         near = (name for name in self._index.near(word) if self._readable(name, stage))
-        return next((name for name in near if self.is_produced(name.split("."), stage)), None)
+        found = first_of(word, (name for name in near if self.is_produced(name.split("."), stage)))
+        return found and Guess(".".join((found.name, *path[spelt:])), found.certain)
 
     def _add(self, stage: Stage, reader: int) -> None:
         for left in left_behind(stage):
@@ -89,14 +98,14 @@ class Reach:
 
     def _is_hidden(self, name: str) -> bool:
         """Whether a method's name is kept from standing for its result by a parameter or a declaration."""
-        if name in self._parameters:
+        if name in self.parameters:
             return True
         found = self._scope.lookup(name)
         return found is not None and found.kind is not Kind.UNKNOWN
 
     @cached_property
     def _index(self) -> NameIndex:
-        return NameIndex((*self._parameters, *self._first))
+        return NameIndex((*self.parameters, *self._first))
 
 
 def reach_of(pipeline: Pipeline, scope: Scope) -> Reach:

@@ -15,6 +15,7 @@ from halo_lang.symbols import FIELD_TYPES, Kind, Scope
 
 _FIELD_TYPE_INDEX: Final = NameIndex(FIELD_TYPES)
 _BUILT_IN: Final = frozenset({"System", "Env"})
+_CALLABLE: Final = (Kind.AGENT, Kind.TOOL, Kind.PIPELINE)
 
 
 @record
@@ -24,6 +25,8 @@ class Reference:
     name: Name
     wanted: str
     kinds: tuple[Kind, ...]
+    likely: tuple[Kind, ...] = ()
+    """Those of `kinds` that a misspelt name can have meant; all when empty."""
 
 
 def references(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -83,12 +86,11 @@ def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
 def _unknown(reference: Reference, scope: Scope) -> Diagnostic:
     name = reference.name
     message = f"there is no {reference.wanted} `{name.text}`"
-    guess = scope.suggest(name.text, *reference.kinds)
+    guess = scope.suggest(name.text, *(reference.likely or reference.kinds))
     if guess is None and Kind.SCHEMA in reference.kinds:
         guess = _FIELD_TYPE_INDEX.nearest(name.text)
-    if guess is None:
-        return error("HL203", message, name.span, hint=_existing(reference, scope))
-    return error("HL203", message, name.span, hint=f"did you mean `{guess}`?", fix=Fix(name.span, guess))
+    hint = f"did you mean `{guess.name}`?" if guess is not None else _existing(reference, scope)
+    return error("HL203", message, name.span, hint=hint, fix=Fix.of(guess, name.span))
 
 
 def _existing(reference: Reference, scope: Scope) -> str:
@@ -181,7 +183,8 @@ def _pipeline(node: nodes.Pipeline, scope: Scope) -> Iterator[Reference]:
             yield Reference(stage.agent, "agent", (Kind.AGENT,))
         for call in calls(stage):
             if call.callee.text not in _BUILT_IN:
-                yield Reference(call.callee, "agent, tool or pipeline", (Kind.AGENT, Kind.TOOL, Kind.PIPELINE))
+                likely = (Kind.PIPELINE,) if call.method is None else (Kind.AGENT, Kind.TOOL)
+                yield Reference(call.callee, "agent, tool or pipeline", _CALLABLE, likely)
             if is_agent_call(call, scope):
                 yield from _tools(tool_names(call.args))
 

@@ -8,10 +8,11 @@ from typing import Final
 from halo_lang import nodes
 from halo_lang.checks.reach import NAMESPACES, Reach, reach_of
 from halo_lang.checks.walk import arguments, conditions, inside, leaves, operands, written_values
-from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.diagnostics import Diagnostic, Fix, Severity
 from halo_lang.nodes import Declaration, Pipeline, Stage, String
 from halo_lang.placeholders import placeholders as placeholders_of
 from halo_lang.source import Span
+from halo_lang.spelling import Guess, nearest
 from halo_lang.strings import Literal
 from halo_lang.symbols import Scope
 
@@ -44,7 +45,7 @@ def escapes(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
             escape = raw[offset : offset + 2]
             message = f"`{escape}` is no escape; the backslash stays in the text"
             hint = r"write `\\` for a backslash, or use a '…' string; escapes are \" \\ \n \t"
-            yield Diagnostic("HL502", Severity.WARNING, message, span, hint)
+            yield Diagnostic("HL502", Severity.WARNING, message, span, hint, fix=Fix(span, r"\\"))
 
 
 _NO_ENV: Final = "`Env` is never filled in, so that secrets cannot reach a prompt"
@@ -78,30 +79,35 @@ def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str]
         if path[0] == "Env":
             yield _unresolved(path, span, _NO_ENV)
         elif path[0] == "context":
-            if (reason := _context_flaw(path, reach, stage, scope)) is not None:
-                yield _unresolved(path, span, reason)
+            if (flaw := _context_flaw(path, reach, stage, scope)) is not None:
+                yield _unresolved(path, span, *flaw)
         elif path[0] not in local and path[0] != "current" and not reach.has(path[0], stage) and not scope.broken:
             guess = reach.nearest(path[0], stage)
-            yield _unresolved(path, span, f"did you mean `{guess}`?" if guess else _UNKNOWN)
+            yield _unresolved(path, span, _UNKNOWN, guess and guess.within(path, 0))
 
 
 _UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or `context.…`"
 
 
-def _context_flaw(path: tuple[str, ...], reach: Reach, stage: int, scope: Scope) -> str | None:
+def _context_flaw(path: tuple[str, ...], reach: Reach, stage: int, scope: Scope) -> tuple[str, Guess | None] | None:
+    """Why a path below `context` leads nowhere, and the path that was probably meant."""
     if len(path) > 1 and path[1] not in NAMESPACES:
-        return f"`context` has {', '.join(sorted(NAMESPACES))}"
-    if len(path) > 2 and path[1] == "input" and not reach.is_parameter(path[2]):
-        return "`context.input` has the pipeline's parameters"
+        guess = nearest(path[1], NAMESPACES)
+        return f"`context` has {', '.join(sorted(NAMESPACES))}", guess and guess.within(path, 1)
+    if len(path) > 2 and path[1] == "input" and path[2] not in reach.parameters:
+        guess = nearest(path[2], reach.parameters)
+        return "`context.input` has the pipeline's parameters", guess and guess.within(path, 2)
     if len(path) > 2 and path[1] == "data" and not scope.broken and not reach.is_produced(path[2:], stage):
         guess = reach.nearest_result(path[2:], stage)
-        return f"did you mean `context.data.{guess}`?" if guess else "no earlier stage can have produced it"
+        return "no earlier stage can have produced it", guess and guess.within(path[:3], 2)
     return None
 
 
-def _unresolved(path: tuple[str, ...], span: Span, hint: str) -> Diagnostic:
+def _unresolved(path: tuple[str, ...], span: Span, hint: str, meant: Guess | None = None) -> Diagnostic:
     message = f"`{{{{{'.'.join(path)}}}}}` resolves to nothing here and stays as it is written"
-    return Diagnostic("HL501", Severity.WARNING, message, span, hint)
+    hint = f"did you mean `{meant.name}`?" if meant is not None else hint
+    fix = Fix(span, f"{{{{{meant.name}}}}}") if meant is not None and meant.certain else None
+    return Diagnostic("HL501", Severity.WARNING, message, span, hint, fix=fix)
 
 
 def _placeholders(text: String, scope: Scope) -> Iterator[tuple[tuple[str, ...], Span]]:

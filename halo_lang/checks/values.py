@@ -8,9 +8,9 @@ from typing import Final
 from halo_lang import nodes
 from halo_lang.checks.reach import NAMESPACES, Reach, reach_of
 from halo_lang.checks.walk import calls, condition_paths, leaves
-from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.diagnostics import Diagnostic, Fix, Severity
 from halo_lang.nodes import Argument, Call, Declaration, Path, Pipeline, Stage
-from halo_lang.source import Span
+from halo_lang.spelling import Guess, nearest
 from halo_lang.symbols import Kind, Scope
 
 _WORDS: Final = frozenset({"auto", "none", "current", "Env", "context"})
@@ -77,22 +77,23 @@ def _unknown(path: Path, reach: Reach, stage: int, local: frozenset[str], scope:
         yield from _unknown_in_context(path, reach, stage)
     elif root not in _WORDS and root not in local and not reach.has(root, stage) and scope.lookup(root) is None:
         guess = reach.nearest(root, stage) or scope.suggest(root)
-        hint = f"did you mean `{guess}`?" if guess else 'write a text as "…"'
         message = f"`{root}` is no parameter, result or declaration in reach; a run finds null here"
-        yield _warning("HL504", message, path.span, hint)
+        yield _warning("HL504", message, path, 'write a text as "…"', guess and guess.within(path.segments, 0))
 
 
 def _unknown_in_context(path: Path, reach: Reach, stage: int) -> Iterator[Diagnostic]:
     inner = path.segments[1:]
     if inner and inner[0] not in NAMESPACES:
-        message = f"`context` has no `{inner[0]}`"
-        yield _warning("HL504", message, path.span, f"there are {', '.join(sorted(NAMESPACES))}")
+        hint = f"there are {', '.join(sorted(NAMESPACES))}"
+        guess = nearest(inner[0], NAMESPACES)
+        yield _warning("HL504", f"`context` has no `{inner[0]}`", path, hint, guess and guess.within(path.segments, 1))
     elif inner and inner[0] == "data" and not reach.is_produced(inner[1:], stage):
         guess = reach.nearest_result(inner[1:], stage)
-        hint = f"did you mean `context.data.{guess}`?" if guess else "name the result of an earlier stage"
+        meant = guess and guess.within(path.segments[:3], 2)
         message = f"no earlier stage can have produced `{'.'.join(path.segments)}`; a run finds null here"
-        yield _warning("HL503", message, path.span, hint)
+        yield _warning("HL503", message, path, "name the result of an earlier stage", meant)
 
 
-def _warning(code: str, message: str, span: Span, hint: str) -> Diagnostic:
-    return Diagnostic(code, Severity.WARNING, message, span, hint)
+def _warning(code: str, message: str, path: Path, hint: str, meant: Guess | None) -> Diagnostic:
+    hint = f"did you mean `{meant.name}`?" if meant is not None else hint
+    return Diagnostic(code, Severity.WARNING, message, path.span, hint, fix=Fix.of(meant, path.span))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from halo_lang import Analysis, check, parse
-from halo_lang.spelling import LONGEST, NameIndex, listed, nearest
+from halo_lang.spelling import LONGEST, Guess, NameIndex, listed, nearest
 from tests.lang.checking import BOT, analysis
 
 PROGRAM = """\
@@ -101,14 +102,19 @@ def test_warnings_are_no_errors() -> None:
 # --- spelling
 
 
-def test_one_slip_of_the_finger_is_within_reach() -> None:
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [("Paintr", "Painter"), ("Dcos", "Docs"), ("docs", "Docs"), ("getIssue", "get_issue")],
+)
+def test_one_slip_of_the_finger_is_within_reach(word: str, name: str) -> None:
     names = ["Painter", "Printer", "Docs", "get_issue"]
-    assert nearest("Paintr", names) == "Painter"
-    assert nearest("Dcos", names) == "Docs"
-    assert nearest("docs", names) == "Docs"
-    assert nearest("getIssue", names) == "get_issue"
-    assert nearest("Pointer", names) == "Painter"
+    assert nearest(word, names) == Guess(name, certain=True)
     assert nearest("Other", names) is None
+
+
+def test_a_word_between_two_names_may_mean_either() -> None:
+    assert nearest("Pointer", ["Printer", "Painter"]) == Guess("Painter", certain=False)
+    assert nearest("Boc", ["Bot", "Bob"]) == Guess("Bob", certain=False)
 
 
 def test_short_names_are_not_guessed_from_nothing() -> None:

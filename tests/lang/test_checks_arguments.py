@@ -238,7 +238,7 @@ def test_a_shadowed_model_is_a_model_too() -> None:
 
 
 def test_hints_for_models_say_how_to_write_them() -> None:
-    assert only("agent A [o3]").hint == "put the service before it, for example `openai/o3`"
+    assert only("agent A [o3]").hint == "write `openai/o3`"
     assert only("agent A [opnai/gpt-4o]").hint == "did you mean `openai/gpt-4o`?"
 
 

@@ -76,7 +76,7 @@ BASH = ProviderSpec(
         )
     ),
     (
-        Method("run", Signature((required("command", "string", "The command."),)),
+        Method("run", Signature((required("command", "string", "The command, as one types it.", code=True),)),
                "{exitCode, stdout, stderr, timedOut}", effect="destructive", idempotent=False, doc="Run a command.",
                example='Shell.run("pytest -q")'),
     ),
