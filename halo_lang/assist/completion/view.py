@@ -1,0 +1,114 @@
+"""The program as completion sees it from one cursor; what costs something is worked out when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from halo_lang.analysis import Analysis
+from halo_lang.assist.cursor import Arguments, Cursor
+from halo_lang.assist.described import Described, describe
+from halo_lang.assist.shapes import UNKNOWN, Flow, Result, Shape
+from halo_lang.catalog.signature import Parameter
+from halo_lang.checks.reach import Reach
+from halo_lang.checks.walk import calls
+from halo_lang.nodes import Call, Pipeline, Stage
+from halo_lang.symbols import Interface, Kind, Scope, Symbols
+
+Models: TypeAlias = Callable[[], Sequence[str]]
+"""The ids of known models, spelled as a program spells them; asked only where a model can stand."""
+
+
+@dataclass(frozen=True)
+class View:
+    """A cursor in a program."""
+
+    analysis: Analysis
+    cursor: Cursor
+    models: Models
+
+    @property
+    def symbols(self) -> Symbols:
+        """All declared names."""
+        return self.analysis.whole.symbols
+
+    def interface(self, name: str) -> Interface | None:
+        """What is declared under a name."""
+        return self.symbols.interfaces.get(name)
+
+    def named(self, *kinds: Kind) -> list[str]:
+        """The declared names of these kinds, and those of declarations that do not parse."""
+        return self.symbols.of_kind(*kinds, Kind.UNKNOWN)
+
+    @property
+    def arguments(self) -> Arguments | None:
+        """The argument list around the cursor."""
+        return self.cursor.arguments
+
+    @cached_property
+    def described(self) -> Described | None:
+        """What that list takes."""
+        return describe(self.arguments, self.analysis) if self.arguments is not None else None
+
+    @cached_property
+    def parameter(self) -> Parameter | None:
+        """The parameter that the argument at the cursor is for."""
+        if self.described is None or self.arguments is None:
+            return None
+        return self.described.parameter(self.arguments)
+
+    # --- the pipeline around the cursor
+
+    @cached_property
+    def pipeline(self) -> Pipeline | None:
+        """The pipeline that the cursor is in, without the stages that do not parse."""
+        declaration = self.cursor.unit.declaration
+        return declaration if isinstance(declaration, Pipeline) else None
+
+    @cached_property
+    def stage(self) -> int:
+        """The number of the cursor's stage; where it does not parse, of the one behind it."""
+        at = self.cursor.stage
+        if at is None or self.pipeline is None:
+            return 0
+        return sum(stage.span.start < at for stage in self.pipeline.stages)
+
+    @cached_property
+    def reach(self) -> Reach | None:
+        """The names in reach of the pipeline's stages."""
+        if self.pipeline is None:
+            return None
+        return Reach(self.pipeline, Scope(self.symbols, self.cursor.unit.text))
+
+    @cached_property
+    def flow(self) -> Flow | None:
+        """The shapes of results and of the flowing value."""
+        return Flow(self.pipeline, self.stage, self.analysis) if self.pipeline is not None else None
+
+    def readable(self) -> dict[str, Result]:
+        """The results in reach below `context.data`, the latest first; `Callee.method` is one name."""
+        reach, flow = self.reach, self.flow
+        if reach is None or flow is None:
+            return {}
+        found = [(name, one) for name, one in flow.results.items() if reach.is_produced(name.split("."), self.stage)]
+        return dict(reversed(found))
+
+    @cached_property
+    def local(self) -> dict[str, Shape]:
+        """The names that exist in the call of an `each` alone."""
+        if not self.cursor.each:
+            return {}
+        items = self.flow.at(self.cursor.items) if self.flow is not None and self.cursor.items else UNKNOWN
+        return {self.cursor.each: items.at("0"), "index": Shape("Integer")}
+
+    # --- what the program does elsewhere
+
+    def stages(self) -> Iterator[Stage]:
+        """The stages of all pipelines."""
+        return (stage for pipeline in self.analysis.program.pipelines for stage in pipeline.stages)
+
+    def calls(self) -> Iterator[Call]:
+        """The calls of all pipelines."""
+        return (call for stage in self.stages() for call in calls(stage))
