@@ -12,6 +12,7 @@ from halo_lang import catalog, nodes
 from halo_lang.catalog import DirectiveSpec, Method, ModelRoute, Parameter, ProviderSpec, RuleSpec
 from halo_lang.checks.catalogued import prior_tool, provider_of
 from halo_lang.checks.reach import Left, earliest_readers, left_behind
+from halo_lang.checks.walk import flowing
 from halo_lang.nodes import Call, Declaration, Name, Pipeline, Stage
 from halo_lang.records import record
 from halo_lang.source import Span
@@ -128,15 +129,17 @@ class PipelineNames:
         """
         root = path[0]
         if root == "context":
-            yield from self._in_context(path, number)
+            yield from self._in_context(path, number, each)
         elif each is not None and root in (each.item.text, "index"):
             yield Reading(0, (self.item(each, root),))
         elif root in self.parameters:
             yield Reading(0, (self.parameters[root],))
         elif self.producers(root, number) or self._is_namespace(root, number):
             yield from self._in_data(path, 0, number)
-        elif root in ("current", "Env"):
-            yield Reading(0, (built_in("context" if root == "current" else "name", root),))
+        elif root == "current":
+            yield from self._in_current(path, 0, number, each)
+        elif root == "Env":
+            yield Reading(0, (built_in("name", root),))
         elif self._scope.lookup(root) is not None:
             yield Reading(0, (declared(root),))
 
@@ -189,7 +192,7 @@ class PipelineNames:
         """What a name that a stage leaves behind means; None for a method's name that something else hides."""
         name, call = left.name, left.call
         if call is not None and call.callee is name:
-            return Meaning(declared(name.text).entity, self.pipeline, name.span, stage, call)
+            return self._nested(call, stage)
         if isinstance(stage, nodes.ListenStage) and left.namespace is not None:
             return self.event(stage)
         if call is None or call.method is not name:
@@ -197,6 +200,11 @@ class PipelineNames:
         if left.alone and self._is_hidden(name.text):
             return None
         return self._method((left.namespace or call.callee).text, name, stage, call)
+
+    def _nested(self, call: Call, stage: Stage) -> Meaning:
+        """The result of a nested pipeline, which stands under the pipeline's name."""
+        entity = declared(call.callee.text).entity
+        return Meaning(entity, self.pipeline, call.callee.span, stage, call)
 
     def event(self, stage: nodes.ListenStage) -> Meaning:
         """The meaning of the event that a stage listens to."""
@@ -208,6 +216,17 @@ class PipelineNames:
         entity = Entity(EntityKind.SOURCE, stage.source.text, self.pipeline.name.text)
         return Meaning(entity, self.pipeline, stage.source.span, stage)
 
+    def item_of(self, item: nodes.FanOutItem, stage: Stage) -> tuple[str, Meaning]:
+        """The key of an item of a fan-out, and what gives it its name (spec 2.2)."""
+        call = item.call
+        if item.binding is not None:
+            return item.binding.text, self.bound(item.binding, stage, call)
+        if call.method is not None:
+            return call.method.text, self._method(call.callee.text, call.method, stage, call)
+        return call.callee.text, Meaning(
+            declared(call.callee.text).entity, self.pipeline, call.callee.span, stage, call
+        )
+
     def called(self, call: Call, stage: Stage) -> tuple[Meaning, ...]:
         """The meanings of a call's method: the callee's, and that of the tool which an agent's call runs first."""
         if call.method is None:
@@ -218,9 +237,11 @@ class PipelineNames:
     def _method(self, owner: str, name: Name, stage: Stage, call: Call) -> Meaning:
         return Meaning(method_of(owner, name.text, self._scope), self.pipeline, name.span, stage, call)
 
-    def _in_context(self, path: Sequence[str], number: int) -> Iterator[Reading]:
+    def _in_context(self, path: Sequence[str], number: int, each: nodes.EachStage | None) -> Iterator[Reading]:
         yield Reading(0, (built_in("context", "context"),))
-        if len(path) > 1:
+        if len(path) > 1 and path[1] == "current":
+            yield from self._in_current(path, 1, number, each)
+        elif len(path) > 1:
             yield Reading(1, (built_in("context", path[1]),))
         if len(path) > 2 and path[1] == "data":
             yield from self._in_data(path, 2, number)
@@ -231,12 +252,33 @@ class PipelineNames:
         """What a path below `context.data` means, from segment `at` on; a namespace comes before a result."""
         name = path[at]
         if not self._is_namespace(name, number):
-            yield Reading(at, self.producers(name, number))
+            found = self.producers(name, number)
+            yield from (Reading(at, found),) if found else ()
+            yield from self._keys(path, at + 1, (one.stage for one in found if one.call is None))
             return
         members = self.producers(f"{name}.{path[at + 1]}", number) if len(path) > at + 1 else ()
         yield Reading(at, tuple(self._owners(name, members)))
         if members:
             yield Reading(at + 1, members)
+
+    def _in_current(self, path: Sequence[str], at: int, number: int, each: nodes.EachStage | None) -> Iterator[Reading]:
+        yield Reading(at, (built_in("context", "current"),))
+        source = flowing(self.pipeline.stages, number) if each is None else None
+        if source is not None:
+            yield from self._keys(path, at + 1, (self.pipeline.stages[source],))
+
+    def _keys(self, path: Sequence[str], at: int, stages: Iterable[Stage | None]) -> Iterator[Reading]:
+        """What segment `at` means as a key of what fan-outs give."""
+        if len(path) > at:
+            fan_outs = (stage for stage in stages if isinstance(stage, nodes.FanOutStage))
+            found = tuple(self._items(stage).get(path[at]) for stage in fan_outs)
+            meanings = tuple(meaning for meaning in found if meaning is not None)
+            if meanings:
+                yield Reading(at, meanings)
+
+    def _items(self, stage: nodes.FanOutStage) -> dict[str, Meaning]:
+        """The items of a fan-out by their keys."""
+        return dict(self.item_of(item, stage) for item in stage.items)
 
     def _owners(self, name: str, members: Iterable[Meaning]) -> Iterator[Meaning]:
         """What the name of a namespace means, for what is read in it: a callee, a source of events, or both."""

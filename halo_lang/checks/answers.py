@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from halo_lang import catalog, nodes
 from halo_lang.checks.catalogued import prior_tool
-from halo_lang.checks.walk import bindings, calls, condition_paths, passes, type_names
+from halo_lang.checks.walk import bindings, calls, condition_paths, flowing, passes, type_names
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.nodes import Call, Declaration, Name, Path, Pipeline, Stage
 from halo_lang.symbols import Interface, Kind, Scope, asks_for_json
@@ -42,7 +42,7 @@ class _Answers:
     def __init__(self, pipeline: Pipeline, scope: Scope) -> None:
         self._scope = scope
         self._parameters = {parameter.name.text for parameter in pipeline.params}
-        self._output = _output_stage(pipeline) if _returns_schema(pipeline, scope) else None
+        self._output = flowing(pipeline.stages, len(pipeline.stages)) if _returns_schema(pipeline, scope) else None
         self._texts: dict[str, Call | None] = {}
         self._flowing: Call | None = None
 
@@ -141,19 +141,6 @@ def _unsure_names(stage: Stage) -> Iterator[str]:
 def _returns_schema(pipeline: Pipeline, scope: Scope) -> bool:
     found = [scope.lookup(name.text) for name in type_names(pipeline.returns)]
     return any(type_ is not None and type_.kind in (Kind.SCHEMA, Kind.UNKNOWN) for type_ in found)
-
-
-def _output_stage(pipeline: Pipeline) -> int | None:
-    """The stage whose result is the pipeline's: the last one that does not let the value pass as it is."""
-    for number in reversed(range(len(pipeline.stages))):
-        match pipeline.stages[number]:
-            case nodes.GateStage(call=None) | nodes.LoopStage():
-                continue
-            case nodes.PipeStage(call=call) if passes(call):
-                continue
-            case _:
-                return number
-    return None
 
 
 def _asked_in_call(call: Call) -> bool:

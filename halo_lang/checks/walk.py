@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -37,6 +37,22 @@ def passes(call: Call) -> bool:
     """Whether a call is one of `System` that lets the value pass and leaves no result."""
     method = catalog.system_method(call.method.text) if call.method is not None else None
     return call.callee.text == "System" and method is not None and method.passes
+
+
+def flowing(stages: Sequence[Stage], number: int) -> int | None:
+    """The stage whose result flows into stage `number`: the last before it that does not let the value pass as it is.
+
+    For the number of stages, that is the stage whose result is the pipeline's; None where it is the start value.
+    """
+    for earlier in reversed(range(number)):
+        match stages[earlier]:
+            case nodes.GateStage(call=None) | nodes.LoopStage():
+                continue
+            case nodes.PipeStage(call=call) if passes(call):
+                continue
+            case _:
+                return earlier
+    return None
 
 
 def type_names(type_: nodes.TypeRef) -> Iterator[Name]:
