@@ -13,10 +13,11 @@ from halo_runtime.cli.sources import program_files
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.cli.watched import News, Programs
 
-LOOK_AGAIN_MS = 2000
-"""Without any news: network file systems give none, and a new folder has its first files before it is watched."""
-
+_QUIET_MS = 100
 _GROUPED_MS = 300
+_LOOK_AGAIN = 20
+"""Quiet times after which files are looked at all the same, since network file systems tell of no changes."""
+
 _CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 
 Teller: TypeAlias = Callable[[News], bool]
@@ -50,21 +51,25 @@ def _until_folders_change(programs: Programs, tell: Teller) -> bool:
 
 
 def _changes(folders: Collection[str], concern: Callable[[str], bool]) -> Iterator[set[str]]:
-    """The places of changes, empty now and then; ends when a folder is gone before it can be watched."""
+    """The places of changes; none of them when it is time to look again, first as soon as all folders are watched.
+
+    Ends when a folder is gone before it can be watched.
+    """
     import watchfiles
 
     batches = watchfiles.watch(
         *folders,
         watch_filter=lambda _, place: concern(place),
         debounce=_GROUPED_MS,
-        rust_timeout=LOOK_AGAIN_MS,
+        rust_timeout=_QUIET_MS,
         yield_on_timeout=True,
         recursive=False,
         ignore_permission_denied=True,
     )
     try:
-        for changes in batches:
-            yield {place for _, place in changes}
+        for number, changes in enumerate(batches):
+            if changes or number % _LOOK_AGAIN == 0:
+                yield {place for _, place in changes}
     except FileNotFoundError:
         return
     except OSError as failure:  # the system's limits of what can be watched, above all
