@@ -236,7 +236,7 @@ _DECLARATIONS = (
     ),
     Mistake(
         "policy Safe : Block(PII) ¦MaxSpend(1)",
-        lambda s: s.wants("AMPERSAND") and s.begins and s.follows == "(",
+        lambda s: s.wants("AMPERSAND") and s.follows == "(" and not s.before.text.isidentifier(),
         "an `&` is missing in front of {found}",
         "rules are joined with `&`",
         insertion=" &",
@@ -276,6 +276,7 @@ _HEADS = (
         "a pipeline needs `->` and the type of its result here",
         "write `-> Result` behind the parameters, or a schema's name in the place of `Result`",
         code="HL107",
+        insertion=" -> Result",
     ),
     Mistake(
         "pipeline Main(n: Number) -> ¦: n",
@@ -283,6 +284,7 @@ _HEADS = (
         "the type of the pipeline's result is missing behind `->`",
         "write `-> Result`, or a schema's name in the place of `Result`",
         code="HL107",
+        insertion=" Result",
     ),
     Mistake(
         "pipeline Main ¦-> Result: 1",

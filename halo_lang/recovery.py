@@ -24,6 +24,7 @@ from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING, 
 from halo_lang.program import Unit
 from halo_lang.source import Span
 from halo_lang.syntax_errors import explain
+from halo_lang.trivia import code_end
 
 _DECLARED = re.compile(
     rf"{STRING}|{COMMENT}|{UNCLOSED}|(?<![\w.@])(?P<keyword>{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}(?P<name>{NAME})"
@@ -33,7 +34,10 @@ _HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S
 _GAP = re.compile(GAP)
 _MOST_MISTAKES = 50
 _UNEXPECTED, _UNCLOSED = "HL102", "HL105"
-_CLOSING = (")", "]", "}")
+_PARTNER: Final = {"(": ")", "[": "]", "{": "}"}
+_CLOSING = tuple(_PARTNER.values())
+# Brackets that group, not those of calls.
+_NESTED = re.compile(r"(?<!\w)\(|\[")
 
 _FRAMES: Final = {
     # A head without its colon has swallowed the start value.
@@ -51,9 +55,30 @@ Reads: TypeAlias = Callable[[str, Span, str], Any]
 def attempt(text: str, span: Span, rule: str) -> Any:
     """What a part of `text` is by a rule of the grammar; a Diagnostic, with a fix if one is proven, where it is not."""
     part = _attempt(text, span, rule)
-    if not isinstance(part, Diagnostic) or part.fix is None or _is_proven(part.fix, text, span, rule):
+    if not isinstance(part, Diagnostic):
+        return part
+    if part.code == _UNCLOSED:
+        return replace(part, fix=_closing_edit(part, text, span, rule))
+    if part.fix is None or _is_proven(part.fix, text, span, rule):
         return part
     return replace(part, fix=None)
+
+
+def _closing_edit(unclosed: Diagnostic, text: str, span: Span, rule: str) -> Fix | None:
+    """The edit that closes a bracket at the end of its line or of the part, if one of the two and no other place can
+    be meant."""
+    start = unclosed.span.start
+    line_end = text.find("\n", start, span.end)
+    ends = {end for end in (line_end, span.end) if end != -1}
+    places = {start + code_end(text[start:end]) for end in ends}
+    edits = (Fix(Span(place, place), _PARTNER[text[start]]) for place in places if _is_flat(text[start + 1 : place]))
+    proven = [edit for edit in edits if _is_proven(edit, text, span, rule)]
+    return proven[0] if len(proven) == 1 else None
+
+
+def _is_flat(text: str) -> bool:
+    """Whether nothing in brackets has brackets of its own: else it may be those that were meant to be closed."""
+    return _NESTED.search(text) is None
 
 
 def _is_proven(fix: Fix, text: str, span: Span, rule: str) -> bool:

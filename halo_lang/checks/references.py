@@ -32,7 +32,7 @@ class Reference:
 def references(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """HL203 and HL204 at every name in a reference position (spec 12.1)."""
     for reference in names_in(declaration, scope):
-        found = _resolve(reference, scope)
+        found = _resolve(reference, declaration.name.text, scope)
         if found is not None:
             yield found
 
@@ -69,7 +69,7 @@ def is_agent_call(call: Call, scope: Scope) -> bool:
     return found is not None and found.kind is Kind.AGENT
 
 
-def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
+def _resolve(reference: Reference, owner: str, scope: Scope) -> Diagnostic | None:
     name = reference.name
     found = scope.lookup(name.text)
     if found is not None:
@@ -79,18 +79,20 @@ def _resolve(reference: Reference, scope: Scope) -> Diagnostic | None:
     elif name.text in _BUILT_IN:
         message = f"`{name.text}` is built in, not {_a(reference.wanted)}"
     else:
-        return _unknown(reference, scope)
+        return _unknown(reference, owner, scope)
     return error("HL204", message, name.span, hint=_existing(reference, scope))
 
 
-def _unknown(reference: Reference, scope: Scope) -> Diagnostic:
+def _unknown(reference: Reference, owner: str, scope: Scope) -> Diagnostic:
     name = reference.name
     message = f"there is no {reference.wanted} `{name.text}`"
     guess = scope.suggest(name.text, *(reference.likely or reference.kinds))
     if guess is None and Kind.SCHEMA in reference.kinds:
         guess = _FIELD_TYPE_INDEX.nearest(name.text)
     hint = f"did you mean `{guess.name}`?" if guess is not None else _existing(reference, scope)
-    return error("HL203", message, name.span, hint=hint, fix=Fix.of(guess, name.span))
+    # What a declaration calls is seldom itself.
+    fix = Fix.of(guess, name.span) if guess is not None and guess.name != owner else None
+    return error("HL203", message, name.span, hint=hint, fix=fix)
 
 
 def _existing(reference: Reference, scope: Scope) -> str:

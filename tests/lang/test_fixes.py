@@ -10,7 +10,7 @@ from halo_lang import Analysis, Diagnostic, check, parse
 from tests.lang.checking import BOT, body, only
 from tests.lang.mutations import EXAMPLES, slips
 
-_STRIDE = 23
+_STRIDE = 17
 """Every so many slips are looked at."""
 
 
@@ -43,3 +43,82 @@ def unmended(text: str) -> list[str]:
 def test_a_fix_removes_its_diagnostic_and_brings_no_error(name: str) -> None:
     some = list(slips(EXAMPLES[name]))[::_STRIDE]
     assert [wrong for _, text in some for wrong in unmended(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fixed"),
+    [
+        # names
+        (body("|> Bto.go()"), "Bot.go()"),
+        (f"{BOT}agent A [openai/gpt-4o-mini]\n  equips Docz\nstore Docs : KV", "equips Docs"),
+        ("schema A { text: Strng }", "text: String"),
+        (body('|> System.Prnt("a")'), "System.Print("),
+        ("store D : KV\npipeline M(x: String) -> Result: x |> D.gte(x)", "D.get(x)"),
+        ("policy P : MaxSpnd(1.00)", ": MaxSpend("),
+        ("tool T : GitHib", ": GitHub"),
+        ("@timeuot(5s)\npipeline M(x: String) -> Result: x", "@timeout(5s)"),
+        ("agent A [openai/gpt-4o, temperture: 1]", "temperature: 1"),
+        ("store D : KV\npipeline M(x: String) -> Result: x |> D.set(x, vlaue: 1)", "value: 1"),
+        ("agent A [opena/gpt-4o]", "[openai/gpt-4o]"),
+        ('agent A ["opena/gpt-4o"]', '["openai/gpt-4o"]'),
+        ("agent A [o3]", "[openai/o3]"),
+        # what is missing
+        ("pipeline M(x: String): x", "M(x: String) -> Result: x"),
+        ("pipeline M(x: String) ->: x", "-> Result: x"),
+        (body('|> Bot.go("a", x'), 'go("a", x)'),
+        (body('|> Bot.go("a", x\n  |> Bot.come()'), 'go("a", x)\n  |> Bot.come()'),
+        ('agent A [openai/gpt-4o, temp: 1\n  system "Be kind."', "temp: 1]\n  system"),
+        ("schema A { text: String, more: Array<String>\n// the end", "Array<String>}\n"),
+        (body('|? (x == "a"'), '(x == "a")'),
+        # values
+        ('@timeout("5s")\npipeline M(x: String) -> Result: x', "@timeout(5s)"),
+        ('@retry("3")\npipeline M(x: String) -> Result: x', "@retry(3)"),
+        ('tool W : Browser(headless: "false")', "headless: false"),
+        ("store D : VectorStore(namespace: docs)", 'namespace: "docs"'),
+        ("policy P : Redact(Emial)", "Redact(Email)"),
+        (body("|* each(y in x, onError: 'keap') => Bot.go(y)"), 'onError: "keep"'),
+        (f"{BOT}  equips D\nstore D : KV\npipeline M(x: String) -> Result: x |> Bot.go(tools: D)", "tools: [D]"),
+        (body('|> System.Pick(x, fields: "a.b")'), 'fields: ["a.b"]'),
+        # conditions in strings
+        (body("|> Bot.go() |<> loop(Bot, \"x = 'a'\")"), "x == 'a'"),
+        # texts
+        (body('|> Bot.go("{{xs}}")', "xy: String, x: String").replace("xs", "xyz"), "{{xy}}"),
+        (body('|> Bot.go("{{context.inptu.x}}")'), "{{context.input.x}}"),
+        (body('|> Bot.go("{{context.input.textt}}", text)', "x: String, text: String"), "{{context.input.text}}"),
+        (body('|> Bot.draft() as draft |> Bot.go("{{context.data.darft.a}}")'), "{{context.data.draft.a}}"),
+        (body(r'|> Bot.go("a\qb")'), r'"a\\qb"'),
+        # results
+        (body("|> Bot.draft() as draft |> Bot.go(context.data.darft)"), "go(context.data.draft)"),
+        (body("|> Bot.draft() |> Bot.go(context.data.Bot.darft.a)"), "go(context.data.Bot.draft.a)"),
+        (body("|> Bot.draft() as draft |> Bot.go(darft)"), "go(draft)"),
+        (body("|> Bot.draft() as draft |> Bot.go(context.dat.draft)"), "go(context.data.draft)"),
+    ],
+)
+def test_what_was_certainly_meant_is_offered(text: str, fixed: str) -> None:
+    after = mended(text, only(text))
+    assert fixed in after
+    assert unmended(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # as near to the one as to the other
+        "agent Bot [openai/gpt-4o]\nagent Bob [openai/gpt-4o]\npipeline M(x: String) -> Result: x |> Boc.go()",
+        # of the wrong kind
+        "policy Safe : Block(PII)\nagent Bot [openai/gpt-4o]\n  equips Saf\n  requires Safe",
+        "agent Bot [openai/gpt-4o]\npipeline Triage(x: String) -> Result: x |> Triager.go()",
+        # seconds, minutes?
+        "@timeout(5)\npipeline M(x: String) -> Result: x",
+        # a stray word, or a comma forgotten
+        "agent Bot [openai/gpt-4o]\n  equips Repo Docs",
+        "policy P : RequireJSON RequireCitation",
+        # one bracket or the other
+        body('|? ((x == "a" || x == "b" && x == "c")'),
+        body('|> Bot.go(["a", ["b", "c"])'),
+        # the name of a result, or a stage
+        body("|> Bot.go() -> answer"),
+    ],
+)
+def test_where_more_than_one_thing_can_be_meant_nothing_is_offered(text: str) -> None:
+    assert [found.fix for found in check(parse(text)).errors if found.fix is not None] == []
