@@ -15,6 +15,7 @@ from typing import Final
 from halo_lang.analysis import Analysis
 from halo_lang.assist.frames import OPERATORS, Frame, FrameKind, Reading, Token, named_arguments, read
 from halo_lang.lexicon import DECLARATION_KEYWORDS, NAME
+from halo_lang.nodes import Pipeline
 from halo_lang.program import Unit
 from halo_lang.records import record
 from halo_lang.source import Span
@@ -129,7 +130,7 @@ def locate(analysis: Analysis, offset: int) -> Cursor:
     offset = max(0, min(offset, len(text)))
     word = _word(text, offset)
     unit, start = _unit(analysis, word.start)
-    reading = read(unit.text, word.start - start)
+    reading = _read(unit, word.start - start)
     if reading.comment:
         return Cursor(Spot.NOTHING, Span(offset, offset), "", unit)
     if reading.string is not None:
@@ -137,7 +138,7 @@ def locate(analysis: Analysis, offset: int) -> Cursor:
     else:
         if _is_in_model(reading):
             word = _model_word(text, offset)
-            reading = read(unit.text, word.start - start)
+            reading = _read(unit, word.start - start)
         found = _at_word(reading, text[word.start : offset])
     found = _with_declarations(found, reading, text, word)
     return _cursor(found, reading, unit, word, text, offset, start)
@@ -148,11 +149,11 @@ def enclosing(analysis: Analysis, offset: int) -> tuple[Arguments, ...]:
     text = analysis.program.source.text
     offset = max(0, min(offset, len(text)))
     unit, start = _unit(analysis, offset)
-    reading = read(unit.text, offset - start)
+    reading = _read(unit, offset - start)
     if reading.comment:
         return ()
-    frames = [(frame, frame.kind) for frame in reading.frames[1:] if frame.kind in ARGUMENT_LISTS]
-    return tuple(_arguments(frame, unit.text, offset - start) for frame, _ in frames)
+    lists = (frame for frame in reading.frames if frame.kind in ARGUMENT_LISTS)
+    return tuple(_arguments(frame, unit.text, offset - start) for frame in lists)
 
 
 ARGUMENT_LISTS: Final = frozenset(
@@ -206,6 +207,15 @@ def _unit(analysis: Analysis, offset: int) -> tuple[Unit, int]:
         return Unit(""), 0
     number = max(0, bisect_left(program.starts, offset) - 1)
     return program.units[number], program.starts[number]
+
+
+def _read(unit: Unit, end: int) -> Reading:
+    """Read a unit up to `end`: of a pipeline, the head and what follows the last stage that begins before."""
+    stages = unit.declaration.stages if isinstance(unit.declaration, Pipeline) else ()
+    last = bisect_left(stages, end, key=lambda stage: stage.span.start) - 1
+    if last < 1:
+        return read(unit.text, end)
+    return read(unit.text, end, Span(stages[0].span.start, stages[last].span.start))
 
 
 def _cursor(found: _Found, reading: Reading, unit: Unit, word: Span, text: str, offset: int, start: int) -> Cursor:

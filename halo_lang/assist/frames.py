@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, MODEL, NAME, STAGE_OPERATOR, STRING
+from halo_lang.source import Span
 
 _TOKEN: Final = re.compile(
     rf"""
@@ -30,6 +31,7 @@ _TOKEN: Final = re.compile(
 )
 _MODEL: Final = re.compile(rf"{GAP}({MODEL})")
 _CLOSING: Final = {"(": ")", "[": "]", "{": "}"}
+NOWHERE: Final = Span(-1, -1)
 OPERATORS: Final = ("|>", "|?", "|*", "|!", "~>", "|<>")
 """The stage operators."""
 
@@ -134,11 +136,13 @@ class Reading:
         return item[0] if item and item[0].text in OPERATORS else None
 
 
-def read(text: str, end: int) -> Reading:
-    """Read the text of a unit up to `end`."""
+def read(text: str, end: int, skipped: Span = NOWHERE) -> Reading:
+    """Read the text of a unit up to `end`, but for `skipped`: whole stages that nothing behind them depends on."""
     reading = Reading([Frame(FrameKind.UNIT)])
     position = 0
     while position < end:
+        if position == skipped.start:
+            position = skipped.end
         match = _TOKEN.match(text, position, end)
         assert match  # the pattern takes any character
         position = match.end()

@@ -7,13 +7,13 @@ shows makes of a value. Fields are worked out only when somebody asks, since sch
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.analysis import Analysis
 from halo_lang.assist.described import provider_of, type_text
-from halo_lang.checks.catalogued import prior_tool
+from halo_lang.checks.reach import left_behind
 from halo_lang.checks.walk import calls, passes
 from halo_lang.nodes import Call, FanOutItem, Path, Pipeline, Stage, TypeRef
 from halo_lang.records import record
@@ -61,11 +61,15 @@ def of_type(type_: TypeRef | None, analysis: Analysis) -> Shape:
     return Shape(name, lambda: {field.name.text: of_type(field.type, analysis) for field in schema.fields})
 
 
+_Shapes: TypeAlias = Sequence[tuple[Call, Shape]]
+"""The calls of a stage, each with the shape of its result."""
+
+
 class Flow:
     """The results of a pipeline's stages up to one of them, and the value that flows into it.
 
-    `results` are under the paths that read them below `context.data`: `kind`, `Triager`, `Triager.classify`. Those of
-    later stages, which a loop may have run, count where no earlier one has their name.
+    `results` are under the paths that read them below `context.data`: `kind`, `Triager.classify`. Those of later
+    stages, which a loop may have run, count where no earlier one has their name.
     """
 
     def __init__(self, pipeline: Pipeline, number: int, analysis: Analysis) -> None:
@@ -74,17 +78,18 @@ class Flow:
         self._parameters = {field.name.text: of_type(field.type, analysis) for field in pipeline.params}
         self.results: dict[str, Result] = {}
         self.flowing = self.of_value(pipeline.start)
-        for stage in pipeline.stages[:number]:
-            left, flowing = self._stage(stage)
-            self.results.update(left)
-            self.flowing = flowing or self.flowing
-        before, flowing_here = dict(self.results), self.flowing
-        for stage in pipeline.stages[number:]:
-            left, flowing = self._stage(stage)
-            self.results.update(left)
-            self.flowing = flowing or self.flowing
+        self._take(pipeline.stages[:number])
+        before, flowing = dict(self.results), self.flowing
+        self._take(pipeline.stages[number:])
         self.results.update(before)
-        self.flowing = flowing_here
+        self.flowing = flowing
+
+    def _take(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            shapes = [(call, self._call(call)) for call in calls(stage)]
+            given = self._given(stage, shapes)
+            self.results.update(_left(stage, shapes, given))
+            self.flowing = self.flowing if given is None else given
 
     def of_value(self, value: nodes.ArgumentValue | None) -> Shape:
         """The shape of what is written as a value; of none, the value that flows."""
@@ -130,57 +135,53 @@ class Flow:
         found = self.results.get(path[0])
         return found.shape.at(path[1:]) if found is not None else UNKNOWN
 
-    def _stage(self, stage: Stage) -> tuple[dict[str, Result], Shape | None]:
-        """What a stage stores, and what flows on; None for the value that came in."""
-        made = [(call, self._call(call, stage)) for call in calls(stage)]
-        flowing = self._flowing(stage, made)
-        is_each = isinstance(stage, nodes.EachStage)
-        left = {
-            name: Result(flowing if is_each and flowing else shape, f"result of {written(call)}")
-            for call, shape in made
-            for name in _names(call)
-        }
-        if isinstance(stage, nodes.FanOutStage):
-            for item, (call, shape) in zip(stage.items, made, strict=True):
-                if item.binding is not None:
-                    left[item.binding.text] = Result(shape, f"result of {written(call)}")
-        if isinstance(stage, nodes.ListenStage):
-            left[f"{stage.source.text}.{stage.event.text}"] = Result(UNKNOWN, "an event's payload")
-        if stage.binding is not None:
-            left[stage.binding.text] = Result(flowing or self.flowing, _origin(stage, made))
-        return left, flowing
-
-    def _flowing(self, stage: Stage, made: Sequence[tuple[Call, Shape]]) -> Shape | None:
+    def _given(self, stage: Stage, shapes: _Shapes) -> Shape | None:
+        """What a stage lets flow on; None for the value that came in."""
         match stage:
             case nodes.FanOutStage(items):
-                keys = {_key(item): shape for item, (_, shape) in zip(items, made, strict=True)}
+                keys = {_key(item): shape for item, (_, shape) in zip(items, shapes, strict=True)}
                 return Shape("object", lambda: keys)
             case nodes.EachStage():
-                shape = made[0][1]
-                return Shape("list", item=lambda: shape)
+                return _list_of(shapes[0][1])
             case nodes.BranchStage():
-                return next((shape for _, shape in made if shape is not UNKNOWN), UNKNOWN)
+                return next((shape for _, shape in shapes if shape is not UNKNOWN), UNKNOWN)
             case nodes.YieldStage() | nodes.ListenStage():
                 return UNKNOWN
             case _:
-                return made[0][1] if made and not passes(made[0][0]) else None
+                return shapes[0][1] if shapes and not passes(shapes[0][0]) else None
 
-    def _call(self, call: Call, stage: Stage) -> Shape:
-        callee, method = call.callee.text, call.method
+    def _call(self, call: Call) -> Shape:
+        callee, method = call.callee.text, call.method.text if call.method is not None else ""
         if callee == "System":
-            return self.of_value(call.args[0].value) if call.args and method and method.text == "Value" else UNKNOWN
-        found = self._analysis.program.find(callee)
-        match found:
-            case Pipeline():
-                return of_type(found.returns, self._analysis)
-            case nodes.Provider() if method is not None:
-                return documented(callee, method.text, self._analysis)
+            return self.of_value(call.args[0].value) if call.args and method == "Value" else UNKNOWN
+        match self._analysis.program.find(callee):
+            case Pipeline(returns=returns):
+                return of_type(returns, self._analysis)
+            case nodes.Provider():
+                return documented(callee, method, self._analysis)
             case nodes.Agent():
-                is_output = stage is self._pipeline.stages[-1]
-                answer = of_type(self._pipeline.returns, self._analysis) if is_output else UNKNOWN
-                return answer if answer.fields() else _shown(call)
+                return self._answer(call)
             case _:
                 return UNKNOWN
+
+    def _answer(self, call: Call) -> Shape:
+        """An agent's answer: the JSON that its instructions show, else the pipeline's schema where it is the output."""
+        shown = _shown(call)
+        is_output = shown is UNKNOWN and call in calls(self._pipeline.stages[-1])
+        return of_type(self._pipeline.returns, self._analysis) if is_output else shown
+
+
+def _left(stage: Stage, shapes: _Shapes, given: Shape | None) -> dict[str, Result]:
+    """What a stage stores, by the path that reads it."""
+    by_call = {id(call): shape for call, shape in shapes}
+    found: dict[str, Result] = {}
+    for left in left_behind(stage):
+        name = left.name.text if left.namespace is None else f"{left.namespace.text}.{left.name.text}"
+        if left.call is None or isinstance(stage, nodes.EachStage):
+            found[name] = Result(given or UNKNOWN, _origin(stage))
+        else:
+            found[name] = Result(by_call[id(left.call)], f"result of {written(left.call)}")
+    return found
 
 
 def documented(tool: str, method: str, analysis: Analysis) -> Shape:
@@ -191,28 +192,41 @@ def documented(tool: str, method: str, analysis: Analysis) -> Shape:
     if entry is None or match is None:
         return UNKNOWN
     one = Shape(entry.result, lambda: dict.fromkeys(match[2].split(", "), UNKNOWN))
-    return Shape(entry.result, item=lambda: one) if match[1] else one
+    return _list_of(one) if match[1] else one
 
 
 def in_text(text: str) -> Shape:
-    """The shape of the first JSON that a text shows, such as an instruction that says how to reply."""
-    keys: list[dict[str, Shape]] = []
+    """The shape of the first JSON with keys that a text shows, such as an instruction that says how to reply."""
+    outer = UNKNOWN
+    stack: list[tuple[str, dict[str, Shape]]] = []
     key = ""
     for match in _JSON.finditer(text):
-        if match["key"] and keys:
-            key = match["key"]
-            keys[-1][key] = UNKNOWN
+        if match["close"]:
+            del stack[-1:]
+            if not stack and _has_keys(outer):
+                break
         elif match["open"]:
-            inner: dict[str, Shape] = {}
-            if keys and key:
-                keys[-1][key] = _of_bracket(match["open"], inner)
-            keys.append(inner)
+            keys = _keys_of(match["open"], stack)
+            shape = _of_bracket(match["open"], keys)
+            if stack and key:
+                stack[-1][1][key] = shape
+            outer = outer if stack else shape
+            stack.append((match["open"], keys))
             key = ""
-        elif match["close"] and keys:
-            done = keys.pop()
-            if not keys and done:
-                return _of_bracket("{", done)
-    return _of_bracket("{", keys[0]) if keys and keys[0] else UNKNOWN
+        elif stack:
+            key = match["key"]
+            stack[-1][1][key] = UNKNOWN
+    return outer if _has_keys(outer) else UNKNOWN
+
+
+def _keys_of(bracket: str, stack: Sequence[tuple[str, dict[str, Shape]]]) -> dict[str, Shape]:
+    """Where the keys in a bracket go; those of a list's objects are the list's, as all are taken to be alike."""
+    in_list = bool(stack) and stack[-1][0] == "[" and bracket == "{"
+    return stack[-1][1] if in_list else {}
+
+
+def _has_keys(shape: Shape) -> bool:
+    return bool((shape if shape.item is None else shape.item()).fields())
 
 
 _FIELDS: Final = re.compile(r"(\[?)\{(\w+(?:, \w+)*)\}")
@@ -221,7 +235,7 @@ _JSON: Final = re.compile(r"""(?P<open>[\[{])|(?P<close>[\]}])|"(?P<key>[^\W\d]\
 
 def _of_bracket(bracket: str, keys: Mapping[str, Shape]) -> Shape:
     shape = Shape("object", lambda: keys)
-    return Shape("list", item=lambda: shape) if bracket == "[" else shape
+    return _list_of(shape) if bracket == "[" else shape
 
 
 def _shown(call: Call) -> Shape:
@@ -236,16 +250,6 @@ def written(call: Call) -> str:
     return call.callee.text if call.method is None else f"{call.callee.text}.{call.method.text}"
 
 
-def _names(call: Call) -> Iterator[str]:
-    if call.method is None:
-        yield call.callee.text
-    elif not passes(call):
-        yield call.method.text
-        yield f"{call.callee.text}.{call.method.text}"
-        if (tool := prior_tool(call)) is not None:
-            yield f"{tool.text}.{call.method.text}"
-
-
 def _key(item: FanOutItem) -> str:
     name = item.binding or item.call.method or item.call.callee
     return name.text
@@ -254,13 +258,16 @@ def _key(item: FanOutItem) -> str:
 _ORIGINS: Final[dict[type[Stage], str]] = {
     nodes.BranchStage: "what the branch gave",
     nodes.FanOutStage: "results of the fan-out",
+    nodes.EachStage: "results of each item",
     nodes.YieldStage: "a person's answer",
     nodes.ListenStage: "an event's payload",
     nodes.LoopStage: "how often the loop went back",
 }
 
 
-def _origin(stage: Stage, made: Sequence[tuple[Call, Shape]]) -> str:
-    if isinstance(stage, nodes.EachStage):
-        return f"results of {written(stage.call)}, one an item"
-    return _ORIGINS.get(type(stage)) or (f"result of {written(made[0][0])}" if made else "")
+def _origin(stage: Stage) -> str:
+    return _ORIGINS.get(type(stage), "result")
+
+
+def _list_of(item: Shape) -> Shape:
+    return Shape("list", item=lambda: item)

@@ -7,11 +7,12 @@ from decimal import Decimal
 
 import pytest
 
+from halo_lang import check, parse
 from halo_runtime.errors import ConfigError
 from halo_runtime.models.base import ModelProvider, Usage
 from halo_runtime.models.local import LocalModel
 from halo_runtime.models.openai import OpenAI
-from halo_runtime.models.pricing import WELL_KNOWN, cost, is_priced
+from halo_runtime.models.pricing import WELL_KNOWN, cost, is_priced, known_models
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.models.scripted import ScriptedModel
 
@@ -142,3 +143,15 @@ def test_no_tokens_cost_nothing_whatever_the_model(model: str) -> None:
 @pytest.mark.parametrize("model", ["local/smollm2", "ollama/llama3:8b", "scripted/x"])
 def test_models_of_this_machine_cost_nothing(model: str) -> None:
     assert cost(model, Usage(1000, None)) == 0
+
+
+def test_every_known_model_leads_to_a_service_and_stands_in_a_program_without_quotes() -> None:
+    program = "".join(f"agent A{number} [{model}]\n" for number, model in enumerate(known_models()))
+    assert {one.code for one in check(parse(program)).diagnostics} == {"HL505"}
+
+
+def test_common_models_come_first_and_models_for_other_things_not_at_all() -> None:
+    models = known_models()
+    assert models.index("openai/gpt-4o-mini") < 20
+    assert len(models) == len(set(models))
+    assert not [name for name in models if name.startswith("openai/text-embedding")]
