@@ -87,10 +87,10 @@ def to_json(diagnostic: Diagnostic, source: Source) -> dict[str, object]:
         "code": diagnostic.code,
         "severity": diagnostic.severity.value,
         "message": diagnostic.message,
-        **_range(diagnostic.span, source),
+        **range_to_json(diagnostic.span, source),
         "hint": diagnostic.hint,
         "related": [_related(related, source) for related in diagnostic.related],
-        "fix": None if fix is None else {**_range(fix.span, source), "text": fix.text},
+        "fix": None if fix is None else {**range_to_json(fix.span, source), "text": fix.text},
     }
 
 
@@ -116,7 +116,8 @@ def render(diagnostic: Diagnostic, source: Source, paint: Callable[[str, str], s
     return "\n".join(lines)
 
 
-def _range(span: Span, source: Source) -> dict[str, object]:
+def range_to_json(span: Span, source: Source) -> dict[str, object]:
+    """A place as every JSON of ours tells it."""
     start, end = source.position(span.start), source.position(span.end)
     return {"line": start.line, "column": start.column, "endLine": end.line, "endColumn": end.column}
 
