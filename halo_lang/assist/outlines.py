@@ -7,6 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.analysis import Analysis
+from halo_lang.assist.described import type_text
+from halo_lang.assist.shapes import written
 from halo_lang.checks.walk import calls
 from halo_lang.nodes import Call, Declaration, Stage
 from halo_lang.records import record
@@ -39,32 +41,16 @@ def outline(analysis: Analysis) -> tuple[Symbol, ...]:
     return tuple(_symbol(one).shifted(program.offset_of(one)) for one in program.declarations)
 
 
-def shown_type(type_: nodes.TypeRef) -> str:
-    """A type as one writes it: `Array<Card>`."""
-    # Types nest as deep as brackets may, so this does not recurse.
-    names: list[str] = []
-    inner: nodes.TypeRef | None = type_
-    while inner is not None:
-        names.append(inner.name.text)
-        inner = inner.item
-    return "<".join(names) + ">" * (len(names) - 1)
-
-
 def shown_parameters(params: tuple[nodes.Field, ...]) -> str:
     """A pipeline's parameters as one writes them: `(text: String)`."""
-    return f"({', '.join(f'{field.name.text}: {shown_type(field.type)}' for field in params)})"
-
-
-def shown_call(call: Call) -> str:
-    """What a call names: `Writer.summarize`, `Review`."""
-    return f"{call.callee.text}.{call.method.text}" if call.method is not None else call.callee.text
+    return f"({', '.join(f'{field.name.text}: {type_text(field.type)}' for field in params)})"
 
 
 def stage_name(stage: Stage) -> str:
     """What a stage does, in the words of the program: `Writer.summarize`, `each issue`, `loop Coder`."""
     match stage:
         case nodes.PipeStage(call=call) | nodes.GateStage(call=Call() as call):
-            return shown_call(call)
+            return written(call)
         case nodes.EachStage(item=item):
             return f"each {item.text}"
         case nodes.LoopStage(agent=agent):
@@ -90,7 +76,7 @@ def _provider(node: nodes.Provider) -> Symbol:
 
 def _schema(node: nodes.Schema) -> Symbol:
     fields = tuple(
-        Symbol(field.name.text, "field", shown_type(field.type), field.span, field.name.span) for field in node.fields
+        Symbol(field.name.text, "field", type_text(field.type), field.span, field.name.span) for field in node.fields
     )
     detail = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
     return Symbol(node.name.text, "schema", detail, node.span, node.name.span, fields)
@@ -101,7 +87,7 @@ def _agent(node: nodes.Agent) -> Symbol:
 
 
 def _pipeline(node: nodes.Pipeline) -> Symbol:
-    detail = f"{shown_parameters(node.params)} -> {shown_type(node.returns)}"
+    detail = f"{shown_parameters(node.params)} -> {type_text(node.returns)}"
     return Symbol(node.name.text, "pipeline", detail, node.span, node.name.span, tuple(map(_stage, node.stages)))
 
 
@@ -114,8 +100,8 @@ def _stage(stage: Stage) -> Symbol:
 
 def _shown_calls(stage: Stage) -> list[str]:
     if not isinstance(stage, nodes.FanOutStage):
-        return [shown_call(call) for call in calls(stage)]
-    named = ((shown_call(item.call), item.binding) for item in stage.items)
+        return [written(call) for call in calls(stage)]
+    named = ((written(item.call), item.binding) for item in stage.items)
     return [call if name is None else f"{call} as {name.text}" for call, name in named]
 
 

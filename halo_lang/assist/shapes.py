@@ -14,7 +14,7 @@ from halo_lang import nodes
 from halo_lang.analysis import Analysis
 from halo_lang.assist.described import provider_of, type_text
 from halo_lang.checks.reach import left_behind
-from halo_lang.checks.walk import calls, passes
+from halo_lang.checks.walk import calls, flowing, passes
 from halo_lang.nodes import Call, FanOutItem, Path, Pipeline, Stage, TypeRef
 from halo_lang.records import record
 from halo_lang.symbols import ARRAYS
@@ -22,9 +22,10 @@ from halo_lang.symbols import ARRAYS
 
 @record
 class Shape:
-    """A value from outside: a word for people, and its fields and items when asked for."""
+    """A value from outside: a word for people, the texts it may be, and its fields and items when asked for."""
 
     label: str = ""
+    choices: tuple[str, ...] = ()
     fields: Callable[[], Mapping[str, Shape]] = dict[str, "Shape"]
     item: Callable[[], Shape] | None = None
 
@@ -58,7 +59,7 @@ def of_type(type_: TypeRef | None, analysis: Analysis) -> Shape:
     schema = analysis.program.find(name)
     if not isinstance(schema, nodes.Schema):
         return Shape(name)
-    return Shape(name, lambda: {field.name.text: of_type(field.type, analysis) for field in schema.fields})
+    return Shape(name, fields=lambda: {field.name.text: of_type(field.type, analysis) for field in schema.fields})
 
 
 _Shapes: TypeAlias = Sequence[tuple[Call, Shape]]
@@ -140,7 +141,7 @@ class Flow:
         match stage:
             case nodes.FanOutStage(items):
                 keys = {_key(item): shape for item, (_, shape) in zip(items, shapes, strict=True)}
-                return Shape("object", lambda: keys)
+                return Shape("object", fields=lambda: keys)
             case nodes.EachStage():
                 return _list_of(shapes[0][1])
             case nodes.BranchStage():
@@ -167,8 +168,15 @@ class Flow:
     def _answer(self, call: Call) -> Shape:
         """An agent's answer: the JSON that its instructions show, else the pipeline's schema where it is the output."""
         shown = _shown(call)
-        is_output = shown is UNKNOWN and call in calls(self._pipeline.stages[-1])
+        is_output = shown is UNKNOWN and _is_output(call, self._pipeline)
         return of_type(self._pipeline.returns, self._analysis) if is_output else shown
+
+
+def _is_output(call: Call, pipeline: Pipeline) -> bool:
+    """Whether a call's result is the pipeline's; that of a fan-out or an each holds it only."""
+    last = flowing(pipeline.stages, len(pipeline.stages))
+    stage = pipeline.stages[last] if last is not None else None
+    return isinstance(stage, nodes.PipeStage | nodes.GateStage) and stage.call is call
 
 
 def _left(stage: Stage, shapes: _Shapes, given: Shape | None) -> dict[str, Result]:
@@ -191,7 +199,7 @@ def documented(tool: str, method: str, analysis: Analysis) -> Shape:
     match = _FIELDS.match(entry.result) if entry is not None else None
     if entry is None or match is None:
         return UNKNOWN
-    one = Shape(entry.result, lambda: dict.fromkeys(match[2].split(", "), UNKNOWN))
+    one = Shape(entry.result, fields=lambda: dict.fromkeys(match[2].split(", "), UNKNOWN))
     return _list_of(one) if match[1] else one
 
 
@@ -215,7 +223,8 @@ def in_text(text: str) -> Shape:
             key = ""
         elif stack:
             key = match["key"]
-            stack[-1][1][key] = UNKNOWN
+            choices = tuple(_TEXT.findall(match["choices"] or ""))
+            stack[-1][1][key] = Shape("text", choices) if choices else UNKNOWN
     return outer if _has_keys(outer) else UNKNOWN
 
 
@@ -230,11 +239,14 @@ def _has_keys(shape: Shape) -> bool:
 
 
 _FIELDS: Final = re.compile(r"(\[?)\{(\w+(?:, \w+)*)\}")
-_JSON: Final = re.compile(r"""(?P<open>[\[{])|(?P<close>[\]}])|"(?P<key>[^\W\d]\w*)"\s*:""")
+_TEXT: Final = re.compile(r'"([^"\n]*)"')
+_JSON: Final = re.compile(
+    r"""(?P<open>[\[{])|(?P<close>[\]}])|"(?P<key>[^\W\d]\w*)"\s*+:(?P<choices>\s*+"[^"\n]*"(?:\s*+\|\s*+"[^"\n]*")+)?"""
+)
 
 
 def _of_bracket(bracket: str, keys: Mapping[str, Shape]) -> Shape:
-    shape = Shape("object", lambda: keys)
+    shape = Shape("object", fields=lambda: keys)
     return _list_of(shape) if bracket == "[" else shape
 
 
@@ -242,7 +254,7 @@ def _shown(call: Call) -> Shape:
     """The JSON that a call's instructions ask for."""
     texts = [argument.value.value for argument in call.args if isinstance(argument.value, nodes.String)]
     asked = [text for text in texts if "{" in text]
-    return Shape("answer", lambda: in_text(asked[-1]).fields()) if asked else UNKNOWN
+    return Shape("answer", fields=lambda: in_text(asked[-1]).fields()) if asked else UNKNOWN
 
 
 def written(call: Call) -> str:
