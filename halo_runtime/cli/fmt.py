@@ -7,6 +7,8 @@ import errno
 import os
 import sys
 import tempfile
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -17,10 +19,8 @@ from halo_lang.records import record
 from halo_lang.source import BOM, Source, SourceDecodeError, decode
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import emit, emit_bytes, plural, say
-from halo_runtime.cli.sources import program_files, read_bytes, read_stdin
+from halo_runtime.cli.sources import STDIN, program_files, read_bytes, read_stdin
 from halo_runtime.cli.usage import UsageError
-
-STDIN = "-"
 
 
 @record
@@ -63,7 +63,7 @@ def fmt(paths: tuple[str, ...], check: bool, diff: bool) -> int:
         if result.broken:
             say(f"{visible(result.path)}: what has syntax errors is kept as it is; halo check shows them")
     if paths != (STDIN,):
-        say(_summary(len(changed), len(results), would=check or diff))
+        say(_summary(results, would=check or diff))
     return ExitCode.FAILED if check and changed else ExitCode.COMPLETED
 
 
@@ -88,7 +88,7 @@ def difference(result: Formatted) -> str:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a file's content in one step, keeping its mode; a symbolic link stays and its target is replaced.
+    """Replace a file's content in one step, keeping its mode and owner; a symbolic link stays, its target is replaced.
 
     A crash leaves the old file or the new one, never half of one. OSError for what could not be written in place
     either: a file that is read-only, a pipe, a device.
@@ -98,12 +98,15 @@ def replace_file(path: Path, data: bytes) -> None:
         raise OSError(errno.EINVAL, "is no regular file")
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is read-only")
+    before = target.stat()
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
+            with suppress(PermissionError):  # who may write a file may not give one away
+                os.fchown(file.fileno(), before.st_uid, before.st_gid)
+            os.fchmod(file.fileno(), before.st_mode & 0o7777)
             os.fsync(file.fileno())
         Path(name).replace(target)
     except BaseException:
@@ -127,6 +130,9 @@ def _write(results: list[Formatted]) -> None:
                 raise UsageError(f"{result.path}: cannot be written: {failure.strerror}") from None
 
 
-def _summary(changed: int, total: int, *, would: bool) -> str:
-    same = f"{plural(total - changed, 'file')} unchanged"
-    return f"{plural(changed, 'file')} {'would be ' if would else ''}formatted, {same}" if changed else same
+def _summary(results: list[Formatted], *, would: bool) -> str:
+    """`2 files formatted, 1 file formatted in part, 3 files unchanged`, without those that are none."""
+    counts = Counter((result.changed, result.changed and result.broken) for result in results)
+    verb = "would be formatted" if would else "formatted"
+    words = {(True, False): verb, (True, True): f"{verb} in part", (False, False): "unchanged"}
+    return ", ".join(f"{plural(counts[kind], 'file')} {word}" for kind, word in words.items() if counts[kind])

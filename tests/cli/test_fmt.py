@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,34 @@ def test_files_are_rewritten_in_place(capsys: Captured) -> None:
     assert main(["fmt", "."]) == 0
     assert Path("ugly.halo").read_bytes() == Path("pretty.halo").read_bytes() == PRETTY
     assert capsys.readouterr().err == "1 file formatted, 1 file unchanged\n"
+
+
+@pytest.mark.parametrize(("options", "verb"), [([], "formatted"), (["--check"], "would be formatted")])
+def test_the_summary_tells_what_was_formatted_in_part_and_what_not_at_all(
+    options: list[str], verb: str, capsys: Captured
+) -> None:
+    Path("part.halo").write_bytes(UGLY + b"agent   Broken [x y]\n")
+    Path("broken.halo").write_bytes(b"agent   Broken [x y]\n")
+    main(["fmt", *options, "."])
+    assert capsys.readouterr().err.splitlines() == [
+        "broken.halo: what has syntax errors is kept as it is; halo check shows them",
+        "part.halo: what has syntax errors is kept as it is; halo check shows them",
+        f"1 file {verb}, 1 file {verb} in part, 2 files unchanged",
+    ]
+
+
+def test_diff_of_stdin_goes_to_stdout_and_changes_nothing(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(UGLY)))
+    assert main(["fmt", "--diff", "-"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("--- -\n+++ - (formatted)\n@@")
+    assert captured.err == ""
+
+
+def test_check_and_diff_together_show_and_fail(capsys: Captured) -> None:
+    assert main(["fmt", "--check", "--diff", "ugly.halo"]) == 1
+    assert "+agent A [openai/gpt-4o-mini]" in capsys.readouterr().out
+    assert Path("ugly.halo").read_bytes() == UGLY
 
 
 def test_a_file_in_layout_is_not_touched() -> None:
@@ -100,6 +130,41 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(monkeypatc
     assert main(["fmt", "ugly.halo"]) == 2
     assert Path("ugly.halo").read_bytes() == UGLY
     assert sorted(path.name for path in Path().iterdir()) == ["pretty.halo", "ugly.halo"]
+
+
+def test_a_full_disk_leaves_the_old_file_and_nothing_beside_it() -> None:
+    code = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16)); "
+    code += "from halo_runtime.cli.main import main; sys.exit(main(['fmt', 'ugly.halo']))"
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "error: ugly.halo: cannot be written: File too large\n"
+    assert Path("ugly.halo").read_bytes() == UGLY
+    assert sorted(path.name for path in Path().iterdir()) == ["pretty.halo", "ugly.halo"]
+
+
+def test_a_folder_that_takes_no_new_file_is_told_of(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def refuse(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)  # root, as whom tests may run, may write in every folder
+    assert main(["fmt", "ugly.halo"]) == 2
+    assert capsys.readouterr().err == "error: ugly.halo: cannot be written: Permission denied\n"
+    assert Path("ugly.halo").read_bytes() == UGLY
+
+
+def test_a_file_that_is_not_utf8_is_refused_with_the_byte(capsys: Captured) -> None:
+    Path("binary.halo").write_bytes(b"agent A\xff")
+    assert main(["fmt", "binary.halo"]) == 2
+    assert capsys.readouterr().err == (
+        "error: binary.halo: invalid UTF-8 at byte 7\n  = hint: save the file as UTF-8\n"
+    )
+
+
+@pytest.mark.parametrize("options", [["--check"], ["--diff"], []])
+def test_an_empty_file_stays_empty(options: list[str]) -> None:
+    Path("empty.halo").touch()
+    assert main(["fmt", *options, "empty.halo"]) == 0
+    assert Path("empty.halo").read_bytes() == b""
 
 
 def test_a_read_only_file_is_not_replaced(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
