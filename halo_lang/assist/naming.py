@@ -107,26 +107,29 @@ def _schema(node: nodes.Schema, _: Scope) -> Iterator[Occurrence]:
         yield from _built_in_types(field.type)
 
 
-def _agent(node: Agent, _: Scope) -> Iterator[Occurrence]:
-    yield from _directives(node.directives)
-    yield from _model(node.model.text, node.model.span)
+def _agent(node: Agent, scope: Scope) -> Iterator[Occurrence]:
+    yield from _directives(node.directives, scope)
+    yield from _model(node.model, scope)
     yield from _settings(node.config, catalog.AGENT_SETTINGS)
 
 
-def _directives(directives: Iterable[nodes.Directive]) -> Iterator[Occurrence]:
+def _directives(directives: Iterable[nodes.Directive], scope: Scope) -> Iterator[Occurrence]:
     for directive in directives:
         spec = catalog.directive(directive.name.text)
         yield from _catalogued("directive", directive.name, spec)
         yield from _settings(directive.args, spec.signature if spec is not None else None)
         for value in leaves(argument.value for argument in directive.args):
             if isinstance(value, nodes.ModelRef):
-                yield from _model(value.text, value.span)
+                yield from _model(value, scope)
 
 
-def _model(model: str, span: Span) -> Iterator[Occurrence]:
-    route = catalog.model_route(model)
-    if route is not None:
-        yield Occurrence(span, (built_in("model", model, route),))
+def _model(model: nodes.ModelRef, scope: Scope) -> Iterator[Occurrence]:
+    route = catalog.model_route(model.text)
+    # It may be written as a text.
+    at = scope.source(model.span).find(model.text)
+    if route is not None and at >= 0:
+        start = model.span.start + at
+        yield Occurrence(Span(start, start + len(model.text)), (built_in("model", model.text, route),))
 
 
 def _built_in_types(type_: nodes.TypeRef) -> Iterator[Occurrence]:
@@ -153,7 +156,7 @@ def _settings(args: Iterable[Argument], signature: Signature | None) -> Iterator
 
 
 def _pipeline(node: Pipeline, names: PipelineNames, scope: Scope) -> Iterator[Occurrence]:
-    yield from _directives(node.directives)
+    yield from _directives(node.directives, scope)
     for type_ in (node.returns, *(param.type for param in node.params)):
         yield from _built_in_types(type_)
         yield from _schema_types(type_, scope)
