@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 from halo_lang.placeholders import placeholders
 from halo_lang.records import record
@@ -25,6 +25,31 @@ class Hole(NamedTuple):
     before: str
     segments: tuple[str, ...] | None
     written: str
+
+
+class WrittenText(str):
+    """A text of the program that remembers what was filled into it, for tools that run texts as code.
+
+    `written` are the program's own words, one more than the `filled` values that stand between them. It is an
+    ordinary text to everybody else. A text that is none of these was not written by the program.
+    """
+
+    __slots__ = ("filled", "written")
+
+    def __new__(cls, written: tuple[str, ...], filled: tuple[str, ...] = ()) -> Self:
+        between = (*filled, "")
+        text = super().__new__(cls, "".join(part for pair in zip(written, between, strict=True) for part in pair))
+        text.written = written
+        text.filled = filled
+        return text
+
+    written: tuple[str, ...]
+    filled: tuple[str, ...]
+
+    @property
+    def is_value(self) -> bool:
+        """Whether all of it is one value: the program wrote nothing but a placeholder or a path."""
+        return self.written == ("", "")
 
 
 @record
@@ -46,14 +71,21 @@ class Template:
 
     def fill(self, read: Read) -> str:
         """The text with values in place of the placeholders that lead to one."""
-        if not self.holes:
-            return self.tail
+        return "".join(self._parts(read)) if self.holes else self.tail
+
+    def fill_apart(self, read: Read) -> WrittenText:
+        """The same text, which still knows what of it was filled in."""
+        parts = self._parts(read)
+        return WrittenText(tuple(parts[::2]), tuple(parts[1::2]))
+
+    def _parts(self, read: Read) -> list[str]:
+        """What is written and what is filled in, in turn; the first and the last are written."""
         parts: list[str] = []
         for before, segments, written in self.holes:
             value = MISSING if segments is None else read(segments)
             parts += (before, written if value is MISSING else text_of(value))
         parts.append(self.tail)
-        return "".join(parts)
+        return parts
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from halo_lang.records import record
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import RunError
 from halo_runtime.json_types import MISSING, Json
-from halo_runtime.templates import Template, compile_template
+from halo_runtime.templates import Template, WrittenText, compile_template
 
 Segments: TypeAlias = tuple[str, ...]
 
@@ -112,6 +112,20 @@ def _compile_list(items: Sequence[Expression]) -> Expression:
     if all(isinstance(item, Constant) for item in items):
         return Constant([item.value for item in items if isinstance(item, Constant)])
     return Listed(tuple(items), tuple(path for item in items for path in item.paths))
+
+
+def evaluate_written(expression: Expression, frame: Frame) -> Json:
+    """The value of an argument that is run as code: a text knows what of it the program wrote."""
+    value = expression.evaluate(frame)
+    if not isinstance(value, str):
+        return value
+    match expression:
+        case Constant():
+            return WrittenText((value,))
+        case Filled(template):
+            return template.fill_apart(frame.read)
+        case _:
+            return WrittenText(("", ""), (value,))
 
 
 def all_paths(expressions: Sequence[Expression]) -> tuple[Segments, ...]:

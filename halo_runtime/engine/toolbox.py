@@ -13,6 +13,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
+from halo_runtime.tools.environment import given_variable, harmless
 
 
 class ToolBox:
@@ -74,14 +75,27 @@ class ToolBox:
         provider = node.provider.text
         factory = self._factories.get(provider) or tool_factory(provider)
         spec = catalog.provider(provider)
-        positional = [self._setting(argument.value) for argument in node.args if argument.name is None]
-        named = {a.name.text: self._setting(a.value) for a in node.args if a.name is not None}
-        settings = spec.config.bind(positional, named).values() if spec else named
+        positional = [argument.value for argument in node.args if argument.name is None]
+        named = {argument.name.text: argument.value for argument in node.args if argument.name is not None}
+        values = {name: self._setting(value) for name, value in named.items()}
+        settings = spec.config.bind([*map(self._setting, positional)], values).values() if spec else values
         source = Path(self._program.source.path)
         folder = source.parent if source.suffix else Path()
-        return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder)
+        variables = spec.config.bind(positional, named).arguments.get("env") if spec else named.get("env")
+        env = harmless(self._env) | self._variables(variables)
+        return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder, env)
+
+    def _variables(self, node: nodes.ArgumentValue | None) -> dict[str, str]:
+        """The variables of an `env:` list: `Env.NAME` and "NAME" pass one on, "NAME=value" sets one."""
+        given: dict[str, str] = {}
+        for item in node.items if isinstance(node, nodes.ListValue) else ():
+            name, value = _environment_name(item), self._setting(item)
+            given.update([given_variable(value, self._env) if name is None else (name, value)])
+        return given
 
     def _setting(self, node: nodes.ArgumentValue) -> Json:
+        if isinstance(node, nodes.ListValue):
+            return [self._setting(item) for item in node.items]
         name = _environment_name(node)
         if name is None:
             expression = compile_value(node, frozenset())

@@ -9,6 +9,7 @@ from halo_runtime.errors import ConfigError
 from halo_runtime.tools.base import ToolFactory
 
 _FACTORIES: Final = {
+    "Bash": "halo_runtime.tools.bash:open_shell",
     "KV": "halo_runtime.tools.kv:open_store",
 }
 """Provider name → `module:function`."""

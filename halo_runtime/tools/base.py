@@ -5,7 +5,8 @@ The catalogue in `halo_lang` says which methods a provider has, their arguments 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -17,17 +18,23 @@ from halo_runtime.json_types import Json, JsonObject
 class ToolConfig:
     """What a declaration says: `name` as declared, `settings` by the catalogue's parameter names.
 
-    `folder` is the program's folder: relative paths start there.
+    `folder` is the program's folder: relative paths start there. `env` are the variables that processes of the tool
+    see: the harmless ones of the run's own environment, and those that the declaration names with `env:`.
     """
 
     name: str
     provider: str
     settings: JsonObject
     folder: Path
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class ToolProvider(Protocol):
-    """An opened tool. Errors are ToolError; results are JSON values; cancelling stops the work."""
+    """An opened tool. Errors are ToolError; results are JSON values; cancelling stops the work.
+
+    Texts that are run as code (`code` in the catalogue) come as WrittenText where the program calls, so that values
+    in them can be kept from being read as code. A plain text there was chosen by an agent, whole.
+    """
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do `method` with arguments by name, already checked against the catalogue."""

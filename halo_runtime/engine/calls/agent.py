@@ -11,7 +11,7 @@ from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
 from halo_runtime.engine.calls.conversation import Conversation, Settings
-from halo_runtime.engine.calls.tool import bind_arguments, call_tool
+from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.expressions import Expression, Segments
 from halo_runtime.engine.frame import Frame
@@ -98,6 +98,7 @@ class AgentCall:
             return None, ()
         tool, label = self.first_tool.tool, f"{self.first_tool.tool}.{self.method}"
         arguments = bind_arguments(label, self.first_tool.method, (), parameters)
+        arguments |= written_arguments(frame, self.first_tool.method, (), self.parameters)
         value, place = await call_tool(
             frame, f"{path}/tool", tool, self.method, arguments, origins=origins, retry=self.agent.directives.retry
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
@@ -11,11 +12,18 @@ from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.directives import Retry
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.engine.events import ToolRequested, ToolResponded
-from halo_runtime.engine.expressions import Expression
+from halo_runtime.engine.expressions import Expression, evaluate_written
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import error_to_json
+from halo_runtime.templates import WrittenText
+
+
+_WHOLE: Final = (
+    "{call}: all of its {name} is a filled-in value, so whoever supplies that decides what is run, a model or an "
+    "argument too; write the {name} into the program and fill in only what changes"
+)
 
 
 @record
@@ -35,6 +43,7 @@ class ToolCall:
         expressions = [*self.positional, *self.named.values()]
         origins = NO_ORIGINS.union(*(frame.origins_of_all(expression.paths) for expression in expressions))
         arguments = bind_arguments(self.label, self.method, positional, named)
+        arguments |= written_arguments(frame, self.method, self.positional, self.named)
         result, place = await call_tool(
             frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins, retry=None
         )
@@ -56,6 +65,17 @@ def bind_arguments(
     return bound.values()
 
 
+def written_arguments(
+    frame: Frame, method: Method | None, positional: Sequence[Expression], named: Mapping[str, Expression]
+) -> JsonObject:
+    """Of the arguments that the program gives to a method, those that are run as code, as WrittenText."""
+    if method is None:
+        return {}
+    known = method.signature.by_name
+    bound = method.signature.bind(positional, named).arguments
+    return {name: evaluate_written(value, frame) for name, value in bound.items() if known[name].code}
+
+
 async def call_tool(
     frame: Frame,
     path: str,
@@ -70,6 +90,10 @@ async def call_tool(
 
     `retry` is that of the agent the call is for; without one the pipeline's holds.
     """
+
+    for name, value in arguments.items():
+        if isinstance(value, WrittenText) and value.is_value:
+            frame.run.warn(frame, _WHOLE.format(call=f"{tool}.{method}", name=name))
 
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"

@@ -1,0 +1,205 @@
+"""Processes that end: a command with all that it started, in bounded time and with bounded output (reference 2.12).
+
+Nothing that a command started outlives it, whether it ended by itself, ran out of time or was cancelled. Its processes
+are found by their process group and, on Linux, by a mark in their environment, which `setsid` and a double fork keep.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from halo_lang.records import record
+
+OUTPUT_BYTES: Final = 1_000_000
+"""What is kept of each stream: half of it from the start and half from the end."""
+GRACE_SECONDS: Final = 2.0
+"""How long processes may take to end after SIGTERM before they are killed."""
+
+_MARK: Final = "HALO_COMMAND"
+_POLL_SECONDS: Final = 0.01
+_DRAIN_SECONDS: Final = 1.0
+
+
+@record
+class Finished:
+    """How a command ended. `exit_code` is negative where a signal ended it: -15 for SIGTERM."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    timed_out: bool
+
+
+async def run_process(
+    argv: Sequence[str],
+    *,
+    folder: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    grace: float = GRACE_SECONDS,
+) -> Finished:
+    """Run a command with no input and only the variables in `env`; times are in seconds.
+
+    Cancelling ends all its processes before it is passed on. Raises OSError where the command cannot be started.
+    """
+    mark = secrets.token_hex(16)
+    timed_out = False
+    process: asyncio.subprocess.Process | None = None
+    async with _Stream.opened() as out, _Stream.opened() as errors:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=out.end, stderr=errors.end,
+                cwd=folder, env={**env, _MARK: mark}, start_new_session=True,
+            )  # fmt: skip
+            out.close_end()
+            errors.close_end()
+            timed_out = not await _ends_within(process, timeout)
+        finally:
+            await _whatever_happens(_end_all(mark, process, grace))
+        # What outran the mark and the group may still hold a pipe, so its end is not waited for without limit.
+        await asyncio.wait([out.at_end, errors.at_end], timeout=_DRAIN_SECONDS)
+    assert process is not None, "it was started"
+    code = -signal.SIGKILL if process.returncode is None else process.returncode
+    return Finished(code, out.text(), errors.text(), timed_out)
+
+
+async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        return bool((await asyncio.wait([waiting], timeout=seconds))[0])
+    finally:
+        waiting.cancel()
+
+
+async def _end_all(mark: str, process: asyncio.subprocess.Process | None, grace: float) -> None:
+    """Ask all processes of a command to end, kill those that do not, and take leave of the first one."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if await _gone_after(number, mark, process, grace):
+            break
+    if process is not None:
+        await _ends_within(process, grace)
+
+
+async def _gone_after(
+    number: signal.Signals, mark: str, process: asyncio.subprocess.Process | None, grace: float
+) -> bool:
+    """Send a signal to all that is there, and to what comes up meanwhile; whether all were gone in time."""
+    told: set[int] = set()
+    deadline = asyncio.get_running_loop().time() + grace
+    while alive := _alive(mark, process):
+        for target in alive - told:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(target, number)
+        told |= alive
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(_POLL_SECONDS)
+    return True
+
+
+def _alive(mark: str, process: asyncio.subprocess.Process | None) -> set[int]:
+    """What can be told to end: processes, and a whole group as its negative number."""
+    found = {int(entry.name) for entry in _processes() if _has_mark(entry, mark)}
+    if process is not None and _has_members(process.pid):
+        found.add(-process.pid)
+    return found
+
+
+def _processes() -> list[Path]:
+    """The processes that can be looked into, all of them on Linux, elsewhere none."""
+    with suppress(OSError):
+        return [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    return []
+
+
+def _has_mark(process: Path, mark: str) -> bool:
+    with suppress(OSError):
+        return f"{_MARK}={mark}".encode() in (process / "environ").read_bytes()
+    return False
+
+
+def _has_members(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+async def _whatever_happens(work: Awaitable[None]) -> None:
+    """Do `work` to its end even when cancelled meanwhile; the cancellation is passed on after it."""
+    task = asyncio.ensure_future(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+class _Stream(asyncio.Protocol):
+    """Reads what a command writes, and goes on reading what it does not keep.
+
+    A pipe of our own instead of asyncio's: a process that got hold of asyncio's could keep it waiting for ever.
+    """
+
+    def __init__(self) -> None:
+        self.end = -1
+        self.at_end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._start = bytearray()
+        self._tail = bytearray()
+        self._left_out = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls) -> AsyncGenerator[_Stream]:
+        """A new pipe; `end` is what the command writes to."""
+        reading, writing = os.pipe()
+        transport, stream = await asyncio.get_running_loop().connect_read_pipe(cls, os.fdopen(reading, "rb", 0))
+        stream.end = writing
+        try:
+            yield stream
+        finally:
+            stream.close_end()
+            transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        half = OUTPUT_BYTES // 2
+        room = half - len(self._start)
+        self._start += data[:room] if room > 0 else b""
+        self._tail += data[max(room, 0) :]
+        if len(self._tail) > OUTPUT_BYTES:
+            self._left_out += len(self._tail) - half
+            del self._tail[:-half]
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.at_end.done():
+            self.at_end.set_result(None)
+
+    def close_end(self) -> None:
+        """Close the command's end here, so that the pipe ends when the command's processes do."""
+        if self.end >= 0:
+            os.close(self.end)
+            self.end = -1
+
+    def text(self) -> str:
+        """What was written, what is not UTF-8 replaced, with a mark where the middle is left out."""
+        half = OUTPUT_BYTES // 2
+        surplus = max(0, len(self._tail) - half)
+        left_out = self._left_out + surplus
+        if not left_out:
+            return (self._start + self._tail).decode(errors="replace")
+        start, tail = self._start.decode(errors="replace"), self._tail[surplus:].decode(errors="replace")
+        return f"{start}\n[… {left_out:,} bytes left out]\n{tail}"

@@ -1,0 +1,103 @@
+"""What the words of a bash command mean for values in it: where commands begin, which commands read data as code."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+HOLE: Final = "\0"
+"""Stands for a value in a script that is read; bash itself could not read it."""
+
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
+
+
+class Command:
+    """The command that is being read: its words decide what may be filled into the next one.
+
+    `cases` counts the `case` commands around it, whose patterns end in a `)` of their own. `redirected` is set where
+    the next word belongs to a redirection.
+    """
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._first_value = 0
+        self.cases = 0
+        self.redirected = False
+
+    def may_calculate(self) -> bool:
+        """Whether `((` begins a calculation here."""
+        return self._words in ([], ["for"])
+
+    def add(self, word: str, filled: int) -> str | None:
+        """Take the next word, `filled` values so far; why it would be read as code, where a value in it would be."""
+        if self.redirected:
+            self.redirected = False
+            return None
+        if not self._words and (word in _OPENERS or _ASSIGNMENT.match(word)):
+            return None
+        if HOLE in word and (reason := _reads_code(self._words, word)):
+            return reason
+        if not self._words:
+            self.cases = max(0, self.cases + {"case": 1, "esac": -1}.get(word, 0))
+            self._first_value = filled
+        self._words.append(word)
+        return None
+
+    def calculated(self, filled: int) -> range:
+        """The values that a `[[ … ]]` which has just ended evaluates."""
+        ended = self._words[:1] == ["[["] and self._words[-1] == "]]"
+        calculates = ended and not _CALCULATING_TESTS.isdisjoint(self._words)
+        return range(self._first_value, filled) if calculates else range(0)
+
+    def finish(self) -> None:
+        """The command ends here; `&&` and parentheses inside of `[[ … ]]` end nothing."""
+        if self._words[:1] != ["[["] or "]]" in self._words:
+            self._words = []
+            self.redirected = False
+
+
+_OPENERS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"))
+"""Words after which a command begins."""
+
+_CALCULATING_TESTS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
+"""What makes `[[ … ]]` evaluate what its words hold."""
+
+_PREFIXES: Final = frozenset(("command", "builtin", "exec", "sudo", "nohup"))
+_CODE_COMMANDS: Final = frozenset(("eval", "let", "trap", "unset", "read", "mapfile", "readarray", "getopts"))
+_DECLARATIONS: Final = frozenset(("declare", "typeset", "local", "export", "readonly"))
+_EVALUATED_DECLARATION: Final = re.compile(r"-\w*[aAin]", re.ASCII)
+
+_SHELL: Final = re.compile(r"-\w*c\w*", re.ASCII)
+_SCRIPT: Final = re.compile(r"-\w*[ceErp]|--eval|--print", re.ASCII)
+_CODE_OPTIONS: Final = {
+    **dict.fromkeys(("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "su", "busybox"), _SHELL),
+    **dict.fromkeys(("python", "python3", "perl", "ruby", "node", "deno", "bun", "lua", "php"), _SCRIPT),
+}
+"""Interpreters, and the options whose argument they run."""
+
+
+def _reads_code(before: list[str], word: str) -> str | None:
+    """Why a word with a value in it would be read as code by the command of the words `before` it."""
+    words = [name.rpartition("/")[2] for name in before]
+    own = [name for name in words if name not in _PREFIXES]
+    command, previous = (own[0], own[-1]) if own else ("", "")
+    if command in _CODE_COMMANDS:
+        return f"`{command}` would read the value as code"
+    if command in _DECLARATIONS and (
+        not _ASSIGNMENT.match(word) or any(_EVALUATED_DECLARATION.match(option) for option in own)
+    ):
+        return f"`{command}` would evaluate the value; write it as `name={{{{…}}}}` without options"
+    if (command in ("printf", "wait") and previous == "-v") or (command in ("test", "[") and previous in ("-v", "-R")):
+        return f"`{command} {previous}` would evaluate the value"
+    for place, name in enumerate(words):
+        if name in _CODE_OPTIONS and _is_code(_CODE_OPTIONS[name], words[place + 1 :], word):
+            return f"`{name}` would read the value as code; give it as an argument of its own after the code"
+    return None
+
+
+def _is_code(option: re.Pattern[str], arguments: list[str], word: str) -> bool:
+    """Whether `word` after `arguments` is the code of an interpreter that takes it after `option`, or in one word."""
+    if option.match(word) or word.startswith("--eval="):
+        return True
+    flag = next((place for place, argument in enumerate(arguments) if option.fullmatch(argument)), None)
+    return flag is not None and all(argument.startswith("-") for argument in arguments[flag + 1 :])
