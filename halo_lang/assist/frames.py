@@ -71,6 +71,22 @@ class FrameKind(StrEnum):
     OTHER = "other"
 
 
+ARGUMENT_LISTS: Final = frozenset(
+    {
+        FrameKind.CALL,
+        FrameKind.PROVIDER,
+        FrameKind.SETTINGS,
+        FrameKind.RULE,
+        FrameKind.DIRECTIVE,
+        FrameKind.EACH,
+        FrameKind.YIELD,
+        FrameKind.LOOP,
+        FrameKind.LISTEN,
+    }
+)
+"""The brackets that hold arguments."""
+
+
 @dataclass(slots=True)
 class Frame:
     """Brackets that are open at the cursor; the outermost frame is the unit itself.

@@ -15,7 +15,8 @@ from halo_lang.assist.completion import names, values
 from halo_lang.assist.completion.items import Candidate, Completions, Item, ItemKind, fitting
 from halo_lang.assist.completion.view import Models, View
 from halo_lang.assist.completion.words import words
-from halo_lang.assist.cursor import Spot, locate
+from halo_lang.assist.cursor import locate
+from halo_lang.assist.spots import Spot
 
 __all__ = ["Completions", "Item", "ItemKind", "Models", "complete"]
 
@@ -33,7 +34,7 @@ def complete(analysis: Analysis, offset: int, *, models: Models = _no_models) ->
     """
     cursor = locate(analysis, offset)
     view = View(analysis, cursor, models)
-    candidates = chain(_CANDIDATES[cursor.spot](view), words(view))
+    candidates = chain(_CANDIDATES[cursor.place.spot](view), words(view))
     return Completions(cursor.span, fitting(candidates, cursor.typed))
 
 

@@ -11,6 +11,7 @@ from halo_lang.assist.completion.items import Candidate, ItemKind
 from halo_lang.assist.completion.view import View
 from halo_lang.assist.described import provider_of, type_text
 from halo_lang.catalog.signature import Method
+from halo_lang.checks.walk import calls
 from halo_lang.lexicon import NAME
 from halo_lang.symbols import FIELD_TYPES, Kind
 
@@ -62,12 +63,12 @@ def _fields(fields: Iterable[nodes.Field]) -> str:
 
 def tools(view: View) -> Iterator[Candidate]:
     """Behind `equips`."""
-    return declared(view, (name for name in view.named(Kind.TOOL) if name not in view.cursor.listed))
+    return declared(view, (name for name in view.named(Kind.TOOL) if name not in view.cursor.place.listed))
 
 
 def policies(view: View) -> Iterator[Candidate]:
     """Behind `requires`."""
-    return declared(view, (name for name in view.named(Kind.POLICY) if name not in view.cursor.listed))
+    return declared(view, (name for name in view.named(Kind.POLICY) if name not in view.cursor.place.listed))
 
 
 def callees(view: View) -> Iterator[Candidate]:
@@ -79,8 +80,6 @@ def callees(view: View) -> Iterator[Candidate]:
 
 def loop_targets(view: View) -> Iterator[Candidate]:
     """The agents that a loop can go back to: those of earlier stages."""
-    from halo_lang.checks.walk import calls
-
     stages = view.pipeline.stages[: view.stage] if view.pipeline is not None else ()
     called = {call.callee.text for stage in stages for call in calls(stage)}
     agents = view.named(Kind.AGENT)
@@ -106,9 +105,9 @@ def return_types(view: View) -> Iterator[Candidate]:
 
 def methods(view: View) -> Iterator[Candidate]:
     """Behind `Name.`, where a call is being written."""
-    if not view.cursor.path:
+    if not view.cursor.place.path:
         return
-    name = view.cursor.path[0]
+    name = view.cursor.place.path[0]
     if name == "System":
         yield from map(_method, catalog.SYSTEM_METHODS)
         return
@@ -134,9 +133,19 @@ def _method(method: Method, rank: int = 0, owner: str = "") -> Candidate:
 
 
 def _used_methods(view: View, name: str) -> Iterator[Candidate]:
-    """An agent's methods are what the program asks of it; so are those of a service that names no methods."""
-    used = (call.method.text for call in view.calls() if call.method is not None and call.callee.text == name)
-    yield from (Candidate(method, ItemKind.METHOD, 1, "used in this program") for method in dict.fromkeys(used))
+    """What the program asks of an agent, and then of other agents; or of a service that does not name its methods."""
+    used = {(call.callee.text, call.method.text): None for call in view.calls() if call.method is not None}
+    yield from (
+        Candidate(method, ItemKind.METHOD, 1, "used in this program") for owner, method in used if owner == name
+    )
+    if _is_agent(view, name):
+        others = ((owner, method) for owner, method in used if owner != name and _is_agent(view, owner))
+        yield from (Candidate(method, ItemKind.METHOD, 3, f"used with {owner}") for owner, method in others)
+
+
+def _is_agent(view: View, name: str) -> bool:
+    interface = view.interface(name)
+    return interface is not None and interface.kind is Kind.AGENT
 
 
 def sources(view: View) -> Iterator[Candidate]:
@@ -149,7 +158,7 @@ def sources(view: View) -> Iterator[Candidate]:
 def events(view: View) -> Iterator[Candidate]:
     """The events of a source that other stages listen to."""
     listened = (stage for stage in view.stages() if isinstance(stage, nodes.ListenStage))
-    names = (stage.event.text for stage in listened if (stage.source.text,) == view.cursor.path)
+    names = (stage.event.text for stage in listened if (stage.source.text,) == view.cursor.place.path)
     yield from (Candidate(name, ItemKind.EVENT, 0, "event") for name in dict.fromkeys(names))
 
 
@@ -189,7 +198,7 @@ def directives(view: View) -> Iterator[Candidate]:
 def _directed(view: View) -> tuple[str | None, set[str]]:
     """What the directives around the cursor stand on, if that is to be seen, and their names."""
     text, behind = view.analysis.program.source.text, view.cursor.span.end
-    given = set(view.cursor.listed)
+    given = set(view.cursor.place.listed)
     for match in _BEHIND.finditer(text, behind, behind + _FAR):
         if match[1] in ("agent", "pipeline"):
             return match[1], given

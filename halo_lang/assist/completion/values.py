@@ -10,11 +10,11 @@ from halo_lang import catalog, nodes
 from halo_lang.assist.completion import names
 from halo_lang.assist.completion.items import Candidate, ItemKind
 from halo_lang.assist.completion.view import View
-from halo_lang.assist.cursor import Spot
 from halo_lang.assist.described import Described
 from halo_lang.assist.frames import FrameKind
 from halo_lang.assist.shapes import UNKNOWN, Shape
 from halo_lang.assist.signatures import explained
+from halo_lang.assist.spots import Spot
 from halo_lang.catalog.signature import Parameter
 from halo_lang.checks.walk import calls, leaves
 from halo_lang.nodes import Path
@@ -35,7 +35,7 @@ def arguments(view: View) -> Iterator[Candidate]:
 
 def values(view: View) -> Iterator[Candidate]:
     """A value, or behind a dot the next segment of a path."""
-    if view.cursor.path:
+    if view.cursor.place.path:
         yield from _segments(view)
         return
     parameter = view.parameter
@@ -49,16 +49,19 @@ def values(view: View) -> Iterator[Candidate]:
 
 def operands(view: View) -> Iterator[Candidate]:
     """In a condition."""
-    if view.cursor.path:
+    if view.cursor.place.path:
         yield from _segments(view)
         return
+    quote = "'" if view.cursor.place.quote == '"' else '"'
+    for word in _compared(view).choices:
+        yield Candidate(f"{quote}{word}{quote}", ItemKind.CHOICE, 0, "an answer that was asked for")
     yield from in_reach(view)
     yield from _constants(None)
 
 
 def templates(view: View) -> Iterator[Candidate]:
     """In a `{{…}}`; `Env` is never filled in."""
-    if view.cursor.path:
+    if view.cursor.place.path:
         yield from _segments(view)
     elif view.cursor.keyword == "agent":
         yield from _in_system_prompt(view)
@@ -69,6 +72,7 @@ def templates(view: View) -> Iterator[Candidate]:
 def choices(view: View) -> Iterator[Candidate]:
     """The text of a string: where a parameter takes one of a few words, or a model."""
     parameter, around = view.parameter, view.arguments
+    yield from (Candidate(word, ItemKind.CHOICE, 0, "an answer that was asked for") for word in _compared(view).choices)
     if around is not None and around.kind is FrameKind.DIRECTIVE and around.name == "shadow":
         yield from names.models(view)
     if parameter is None:
@@ -81,6 +85,12 @@ def choices(view: View) -> Iterator[Candidate]:
         yield from names.declared(view, view.named(Kind.TOOL))
     if parameter.secret:
         yield from (Candidate(f"Env.{one}", ItemKind.VARIABLE, 1, "environment") for one in _variables(view))
+
+
+def _compared(view: View) -> Shape:
+    """What the operand in front of a comparison is."""
+    compared = view.cursor.place.compared
+    return view.flow.at(compared, view.local) if compared and view.flow is not None else UNKNOWN
 
 
 # --- names and values of arguments
@@ -224,37 +234,40 @@ def _results(view: View, rank: int) -> Iterator[Candidate]:
 
 
 def _segments(view: View) -> Iterator[Candidate]:
-    path = view.cursor.path
-    root = path[0]
-    if root == "Env":
-        if view.cursor.spot is Spot.VALUE and view.arguments is not None and view.arguments.kind is FrameKind.PROVIDER:
-            yield from (Candidate(name, ItemKind.VARIABLE, 0, "environment") for name in _variables(view))
-        return
-    if _is_fixed(view):
-        yield from names.tool_methods(view, root) if len(path) == 1 else ()
-        return
-    if root == "context":
+    """Behind a dot."""
+    path = view.cursor.place.path
+    if path[0] == "Env":
+        yield from _environment(view)
+    elif _is_fixed(view):
+        yield from names.tool_methods(view, path[0]) if len(path) == 1 else ()
+    elif path[0] == "context" and len(path) < 2:
+        yield from (Candidate(name, ItemKind.NAMESPACE, rank, doc) for rank, (name, doc) in enumerate(_CONTEXT))
+    elif path[0] == "context":
         yield from _in_context(view, path[1:])
-        return
-    yield from _members(view, path)
-    if view.flow is not None:
-        yield from _fields(view.flow.at(path, view.local))
+    else:
+        yield from _members(view, path)
+        yield from _below(view, path)
+
+
+def _environment(view: View) -> Iterator[Candidate]:
+    around = view.arguments
+    if view.cursor.place.spot is Spot.VALUE and around is not None and around.kind is FrameKind.PROVIDER:
+        yield from (Candidate(name, ItemKind.VARIABLE, 0, "environment") for name in _variables(view))
 
 
 def _in_context(view: View, path: Sequence[str]) -> Iterator[Candidate]:
     match path:
-        case []:
-            yield from (Candidate(name, ItemKind.NAMESPACE, rank, doc) for rank, (name, doc) in enumerate(_CONTEXT))
         case ["data"]:
             yield from _results(view, rank=0)
         case ["input"]:
             yield from _parameters(view, rank=0)
         case ["meta", *rest]:
             yield from (Candidate(name, ItemKind.FIELD, 0, doc) for name, doc in _META.get(".".join(rest), ()))
+        case ["data", *rest]:
+            yield from _members(view, rest)
+            yield from _below(view, ("context", *path))
         case _:
-            yield from _members(view, path[1:]) if path[0] == "data" else ()
-            if view.flow is not None:
-                yield from _fields(view.flow.at(("context", *path)))
+            yield from _below(view, ("context", *path))
 
 
 def _members(view: View, path: Sequence[str]) -> Iterator[Candidate]:
@@ -265,12 +278,14 @@ def _members(view: View, path: Sequence[str]) -> Iterator[Candidate]:
             yield Candidate(name.removeprefix(prefix), ItemKind.RESULT, 0, found.origin, found.shape.label)
 
 
-def _fields(shape: Shape) -> Iterator[Candidate]:
+def _below(view: View, path: Sequence[str]) -> Iterator[Candidate]:
+    """The fields of what a path reads; where nobody can tell, those that the declaration reads elsewhere."""
+    shape = view.flow.at(path, view.local) if view.flow is not None else UNKNOWN
     for name, field in shape.fields().items():
         yield Candidate(name, ItemKind.FIELD, 0, field.label or "field")
     if shape.item is not None:
-        item = shape.item()
-        yield Candidate("0", ItemKind.FIELD, 1, item.label if item is not UNKNOWN else "the first item")
+        yield Candidate("0", ItemKind.FIELD, 1, shape.item().label or "the first item")
+    yield from (Candidate(name, ItemKind.FIELD, 2, "read in this declaration") for name in view.read_below(path))
 
 
 _CONTEXT: Final = (

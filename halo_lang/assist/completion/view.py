@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ from halo_lang.assist.shapes import UNKNOWN, Flow, Result, Shape
 from halo_lang.catalog.signature import Parameter
 from halo_lang.checks.reach import Reach
 from halo_lang.checks.walk import calls
+from halo_lang.lexicon import NAME
 from halo_lang.nodes import Call, Pipeline, Stage
 from halo_lang.symbols import Interface, Kind, Scope, Symbols
 
@@ -95,13 +97,21 @@ class View:
         found = [(name, one) for name, one in flow.results.items() if reach.is_produced(name.split("."), self.stage)]
         return dict(reversed(found))
 
+    def read_below(self, path: Sequence[str]) -> list[str]:
+        """The names that the cursor's declaration reads elsewhere below the last segment of a path."""
+        text = self.cursor.unit.text
+        here = self.cursor.span.start - self.cursor.base
+        found = re.finditer(rf"(?<!\w){re.escape(path[-1])}\s*+\.\s*+({NAME})(?!\w|\s*+\()", text)
+        return list(dict.fromkeys(match[1] for match in found if match.start(1) != here))
+
     @cached_property
     def local(self) -> dict[str, Shape]:
         """The names that exist in the call of an `each` alone."""
-        if not self.cursor.each:
+        each = self.cursor.each
+        if each is None:
             return {}
-        items = self.flow.at(self.cursor.items) if self.flow is not None and self.cursor.items else UNKNOWN
-        return {self.cursor.each: items.at("0"), "index": Shape("Integer")}
+        items = self.flow.at(each.source) if self.flow is not None and each.source else UNKNOWN
+        return {each.name: items.at("0"), "index": Shape("Integer")}
 
     # --- what the program does elsewhere
 

@@ -50,7 +50,7 @@ _SIGNS: Final = frozenset({*OPERATORS, "=>", "->", "&", "@"})
 
 def words(view: View) -> Iterator[Candidate]:
     """The keywords and operators that can stand at the cursor."""
-    for word in view.cursor.words:
+    for word in view.cursor.place.words:
         detail, documentation = _EXPLAINED[word]
         kind = ItemKind.OPERATOR if word in _SIGNS else ItemKind.KEYWORD
         yield Candidate(word, kind, _RANKS.get(word, 0), detail, documentation)
