@@ -23,6 +23,7 @@ GRACE_SECONDS: Final = 2.0
 """How long processes may take to end after SIGTERM before they are killed."""
 
 _MARK: Final = "HALO_COMMAND"
+_PROC: Final = Path("/proc")
 _POLL_SECONDS: Final = 0.01
 _DRAIN_SECONDS: Final = 1.0
 
@@ -80,21 +81,21 @@ async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> b
 
 async def _end_all(mark: str, process: asyncio.subprocess.Process | None, grace: float) -> None:
     """Ask all processes of a command to end, kill those that do not, and take leave of the first one."""
+    group = None if process is None else process.pid
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if await _gone_after(number, mark, process, grace):
+        if await _gone_after(number, mark, group, grace):
             break
     if process is not None:
         await _ends_within(process, grace)
 
 
-async def _gone_after(
-    number: signal.Signals, mark: str, process: asyncio.subprocess.Process | None, grace: float
-) -> bool:
+async def _gone_after(number: signal.Signals, mark: str, group: int | None, grace: float) -> bool:
     """Send a signal to all that is there, and to what comes up meanwhile; whether all were gone in time."""
     told: set[int] = set()
     deadline = asyncio.get_running_loop().time() + grace
-    while alive := _alive(mark, process):
-        for target in alive - told:
+    while alive := _alive(mark, group):
+        # The group comes first, as the shell should hear of it before it sees its children end.
+        for target in sorted(alive - told):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(target, number)
         told |= alive
@@ -104,24 +105,34 @@ async def _gone_after(
     return True
 
 
-def _alive(mark: str, process: asyncio.subprocess.Process | None) -> set[int]:
-    """What can be told to end: processes, and a whole group as its negative number."""
-    found = {int(entry.name) for entry in _processes() if _has_mark(entry, mark)}
-    if process is not None and _has_members(process.pid):
-        found.add(-process.pid)
-    return found
+def _alive(mark: str, group: int | None) -> set[int]:
+    """What is left of a command, as `os.kill` takes it: its group as a negative number, and who has left the group."""
+    table = _process_table()
+    if table is None:
+        return {-group} if group is not None and _has_members(group) else set()
+    members = {-own for _, own in table if own == group}
+    return members | {process for process, own in table if own != group and _has_mark(process, mark)}
 
 
-def _processes() -> list[Path]:
-    """The processes that can be looked into, all of them on Linux, elsewhere none."""
+def _process_table() -> list[tuple[int, int]] | None:
+    """Each running process of this machine and its group; None where the system does not tell (it is no Linux)."""
+    try:
+        numbers = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
+    except OSError:
+        return None
+    table: list[tuple[int, int]] = []
+    for number in numbers:
+        with suppress(OSError):
+            # The name before the last `)` may hold anything.
+            state, _, group = (_PROC / str(number) / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
+            if state not in "ZX":  # dead, and waiting for its parent to look
+                table.append((number, int(group)))
+    return table
+
+
+def _has_mark(process: int, mark: str) -> bool:
     with suppress(OSError):
-        return [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    return []
-
-
-def _has_mark(process: Path, mark: str) -> bool:
-    with suppress(OSError):
-        return f"{_MARK}={mark}".encode() in (process / "environ").read_bytes()
+        return f"{_MARK}={mark}".encode() in (_PROC / str(process) / "environ").read_bytes()
     return False
 
 
