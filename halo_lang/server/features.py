@@ -13,6 +13,9 @@ from lsprotocol import types
 
 from halo_lang import assist
 from halo_lang.analysis import Analysis
+from halo_lang.assist.completion import ItemKind
+from halo_lang.assist.positions import units
+from halo_lang.assist.signatures import ParameterHelp
 from halo_lang.server import findings
 from halo_lang.server.colours import LEGEND
 from halo_lang.server.reformat import formatting
@@ -21,7 +24,31 @@ from halo_lang.server.view import View
 OfAnalysis: TypeAlias = Callable[[View, Analysis, Any], object]
 OfText: TypeAlias = Callable[[View, Any], object]
 
-_COMPLETED: Final[dict[str, types.CompletionItemKind]] = {}
+_COMPLETED: Final = {
+    ItemKind.KEYWORD: types.CompletionItemKind.Keyword,
+    ItemKind.OPERATOR: types.CompletionItemKind.Operator,
+    ItemKind.POLICY: types.CompletionItemKind.Interface,
+    ItemKind.TOOL: types.CompletionItemKind.Module,
+    ItemKind.SCHEMA: types.CompletionItemKind.Struct,
+    ItemKind.AGENT: types.CompletionItemKind.Class,
+    ItemKind.PIPELINE: types.CompletionItemKind.Function,
+    ItemKind.UNKNOWN: types.CompletionItemKind.Text,
+    ItemKind.PROVIDER: types.CompletionItemKind.Constructor,
+    ItemKind.RULE: types.CompletionItemKind.Constructor,
+    ItemKind.DIRECTIVE: types.CompletionItemKind.Keyword,
+    ItemKind.MODEL: types.CompletionItemKind.EnumMember,
+    ItemKind.TYPE: types.CompletionItemKind.TypeParameter,
+    ItemKind.METHOD: types.CompletionItemKind.Method,
+    ItemKind.EVENT: types.CompletionItemKind.Event,
+    ItemKind.ARGUMENT: types.CompletionItemKind.Property,
+    ItemKind.CHOICE: types.CompletionItemKind.EnumMember,
+    ItemKind.PARAMETER: types.CompletionItemKind.Variable,
+    ItemKind.RESULT: types.CompletionItemKind.Variable,
+    ItemKind.FIELD: types.CompletionItemKind.Field,
+    ItemKind.NAMESPACE: types.CompletionItemKind.Module,
+    ItemKind.CONSTANT: types.CompletionItemKind.Constant,
+    ItemKind.VARIABLE: types.CompletionItemKind.Variable,
+}
 _OUTLINED: Final[dict[str, types.SymbolKind]] = {
     "agent": types.SymbolKind.Class,
     "field": types.SymbolKind.Field,
@@ -110,7 +137,7 @@ def _holds(name: str, query: str) -> bool:
 
 def completion(view: View, analysis: Analysis, params: types.CompletionParams) -> types.CompletionList:
     """What can be written at a position."""
-    found = assist.complete(analysis, view.places.offset(params.position))
+    found = assist.complete(analysis, view.places.offset(params.position), models=view.knowledge.models)
     range_ = view.range(found.span)
     return types.CompletionList(is_incomplete=False, items=[_item(view, item, range_) for item in found.items])
 
@@ -118,7 +145,7 @@ def completion(view: View, analysis: Analysis, params: types.CompletionParams) -
 def _item(view: View, item: assist.Item, range_: types.Range) -> types.CompletionItem:
     return types.CompletionItem(
         label=item.label,
-        kind=_COMPLETED.get(item.kind),
+        kind=_COMPLETED[item.kind],
         detail=item.detail or None,
         documentation=view.prose(item.documentation) if item.documentation else None,
         sort_text=item.sort,
@@ -131,7 +158,18 @@ def signature_help(view: View, analysis: Analysis, params: types.SignatureHelpPa
     found = assist.signature_help(analysis, view.places.offset(params.position))
     if found is None:
         return None
-    return types.SignatureHelp([types.SignatureInformation(found.label)], 0, found.active)
+    documentation = view.prose(found.documentation) if found.documentation else None
+    parameters = [_parameter(view, found.label, one) for one in found.parameters]
+    signature = types.SignatureInformation(found.label, documentation, parameters)
+    return types.SignatureHelp([signature], active_signature=0, active_parameter=found.active)
+
+
+def _parameter(view: View, label: str, parameter: ParameterHelp) -> types.ParameterInformation:
+    start, end = parameter.span
+    # The protocol counts these in UTF-16, whatever it counts columns in.
+    place = (units(label[:start]), units(label[:end])) if view.client.label_offsets else label[start:end]
+    documentation = view.prose(parameter.documentation) if parameter.documentation else None
+    return types.ParameterInformation(place, documentation)
 
 
 def semantic_tokens(view: View, params: types.SemanticTokensParams) -> types.SemanticTokens:

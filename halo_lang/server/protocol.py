@@ -12,6 +12,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from cattrs import ClassValidationError, transform_error
 from lsprotocol import types
 from pygls.exceptions import (
     JsonRpcException,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("halo_lang.server")
 
-_NOT_INITIALIZED: Final = types.ErrorCodes.ServerNotInitialized.value
+_TOO_EARLY: Final = ("initialize comes first", types.ErrorCodes.ServerNotInitialized.value)
 
 
 class Protocol(LanguageServerProtocol):
@@ -50,50 +51,49 @@ class Protocol(LanguageServerProtocol):
 
     def receive(self, body: bytes | Malformed) -> None:
         """Take one message. Raises SystemExit for `exit`, nothing else."""
+        number = method = None
         try:
             data = _parsed(body)
-        except JsonRpcException as refusal:
-            log.warning("%s", refusal.message)
-            self._send_response(cast("str", None), error=refusal.to_response_error())
-            return
-        method, number = data.get("method"), data.get("id")
-        try:
+            number, method = data.get("id"), data.get("method")
             if isinstance(method, str):
                 self._admit(method, is_request="id" in data)
             message: Any = self.structure_message(data)
             self.handle_message(message)
+        except _IgnoredError:
+            pass
         except Exception as failure:  # the border of a message
-            self._refuse(failure, method, cast("str | None", number) if isinstance(number, str | int) else None)
+            self._refuse(number, method, failure)
 
     def _admit(self, method: str, *, is_request: bool) -> None:
-        """Raise what a message is refused with, because of its time or its method."""
+        """Raise what a message is refused with because of its time or its method."""
         if method == types.EXIT:
             return
         if self._shutdown:
             raise JsonRpcInvalidRequest("the server is shutting down")
-        if not self._initialized and method != types.INITIALIZE:
-            raise JsonRpcException("initialize comes first", code=_NOT_INITIALIZED)
-        if self._initialized and method == types.INITIALIZE:
-            raise JsonRpcInvalidRequest("already initialized")
+        if self._initialized == (method == types.INITIALIZE):
+            raise JsonRpcInvalidRequest("initialized already") if self._initialized else JsonRpcException(*_TOO_EARLY)
         known = method in self.fm.features or method in self.fm.builtin_features or method == types.CANCEL_REQUEST
         if not known:
-            raise JsonRpcMethodNotFound.of(method) if is_request else _Ignored(method)
+            raise JsonRpcMethodNotFound.of(method) if is_request else _IgnoredError
         self._initialized = True
 
-    def _refuse(self, failure: Exception, method: object, number: str | None) -> None:
-        if isinstance(failure, _Ignored):
-            log.info("ignored: %s", failure)
-            return
+    def _refuse(self, number: object, method: object, failure: Exception) -> None:
+        """Say why a message is not taken: to the client where it waits for an answer, else to the log alone."""
         if not isinstance(failure, JsonRpcException):
-            self._session.report(f"the message {method}", failure)
+            self._session.report(f"a message of the method {method}", failure)
             failure = JsonRpcInvalidRequest(f"{type(failure).__name__}: {failure}")
-        log.warning("%s: %s", method, failure.message)
-        if number is not None:
-            self._send_response(number, error=failure.to_response_error())
+        reason = failure.message
+        if isinstance(failure.__cause__, ClassValidationError):
+            reason = f"{reason}: {'; '.join(transform_error(failure.__cause__, path='params'))}"
+        log.warning("%s: %s", method or "a message", reason)
+        if number is not None or method is None:
+            # Not by `_send_response`, which leaves an id of null away.
+            error = {"code": failure.code, "message": reason}
+            self._send_data({"jsonrpc": self.VERSION, "id": number, "error": error})
 
 
-class _Ignored(Exception):
-    """A notification that means nothing to us, as the protocol allows."""
+class _IgnoredError(Exception):
+    """A notification that means nothing to us, which the protocol allows."""
 
 
 def _parsed(body: bytes | Malformed) -> dict[str, object]:

@@ -17,7 +17,8 @@ MAX_BODY: Final = 64 * 1024 * 1024
 MAX_HEADER: Final = 8 * 1024
 _CHUNK: Final = 256 * 1024
 _END = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(rb"^content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
+# Not only at the beginning of a line: in front of it may stand what is left of a message with a wrong length.
+_LENGTH = re.compile(rb"content-length[ \t]*:[ \t]*([0-9]{1,18})[ \t]*\r?$", re.IGNORECASE | re.MULTILINE)
 
 
 class Malformed(ValueError):

@@ -21,15 +21,21 @@ class Client:
     related: bool = False
     """Whether a diagnostic may name other places."""
 
+    label_offsets: bool = False
+    """Whether a parameter may be told by where it stands in its signature; else it is told by its text."""
+
     @classmethod
     def of(cls, told: types.ClientCapabilities) -> Client:
         """As the client tells at the start."""
         document = told.text_document
         hover = document.hover if document else None
         published = document.publish_diagnostics if document else None
+        signature = document.signature_help.signature_information if document and document.signature_help else None
+        parameter = signature.parameter_information if signature else None
         return cls(
             markdown=bool(hover and types.MarkupKind.Markdown in (hover.content_format or ())),
             related=bool(published and published.related_information),
+            label_offsets=bool(parameter and parameter.label_offset_support),
         )
 
 
