@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
+from operator import attrgetter
 
 from halo_lang.checks import DECLARATION_CHECKS, PROGRAM_CHECKS, SUMMARY_CHECKS
 from halo_lang.checks.whole import Finding, Known, PriceLookup, Summary, Whole, summarize
+from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic, Severity
+from halo_lang.incremental import common_end, common_start
 from halo_lang.nodes import Declaration
 from halo_lang.program import Program, Unit
 from halo_lang.symbols import Interface, Scope, Symbols, interface_of
+
+_DIAGNOSTICS = attrgetter("diagnostics")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,43 +68,85 @@ def check(program: Program, previous: Analysis | None = None, *, is_priced: Pric
 
     `is_priced` says whether the cost of a model is known; without it HL511 is never reported.
     """
-    before = previous.checked if previous is not None else {}
-    declared = [(unit, unit.declaration) for unit in program.units if unit.declaration is not None]
-    kept = [before.get(id(unit)) for unit, _ in declared]
-    known = [
-        _known(unit, declaration) if entry is None else entry.known
-        for (unit, declaration), entry in zip(declared, kept, strict=True)
-    ]
-    symbols = Symbols(known, program.ghosts)
-    changed = symbols.changed_since(previous.whole.symbols) if previous is not None else set[str]()
-    checked: dict[int, Checked] = {}
-    for (unit, _), entry, one in zip(declared, kept, known, strict=True):
-        if entry is None or (changed and not entry.holds(changed)):
-            entry = _check_unit(unit, one, symbols)
-        checked[id(unit)] = entry
-    whole = Whole(program, symbols, known, (*program.diagnostics, *_placed(program, checked)), is_priced)
-    if previous is None or changed or _differs(previous, whole, checked):
-        findings = tuple(finding for check in SUMMARY_CHECKS for finding in check(whole))
-    else:
-        findings = previous.findings
-    found = chain(whole.told, _across(whole), *(finding(whole) for finding in findings))
-    return Analysis(program, tuple(sorted(found, key=_place)), checked, whole, findings)
+    with without_collector():
+        edit = _edit(program, previous)
+        symbols = _symbols(program, edit, previous)
+        checked, changed = _checked(edit, symbols, previous)
+        whole = Whole(program, symbols, checked, (*program.diagnostics, *_placed(program, checked)), is_priced)
+        if previous is None or changed or _differs(previous, whole, edit):
+            findings = tuple(finding for check in SUMMARY_CHECKS for finding in check(whole))
+        else:
+            findings = previous.findings
+        found = chain(whole.told, _across(whole), *(finding(whole) for finding in findings))
+        return Analysis(program, tuple(sorted(found, key=_place)), checked, whole, findings)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Edit:
+    """What is between two versions: the units with a declaration that came, with what they say, and those that went."""
+
+    came: dict[Unit, Known]
+    went: dict[Unit, Known]
+    ghosts: bool
+    """Whether the names of what did not parse may have changed."""
+
+
+def _edit(program: Program, previous: Analysis | None) -> _Edit:
+    new = program.units
+    old = () if previous is None else previous.program.units
+    before = {} if previous is None else previous.checked
+    front = common_start(old, new, min(len(old), len(new)))
+    back = common_end(old, new, min(len(old), len(new)) - front)
+    old, new = old[front : len(old) - back], new[front : len(new) - back]
+    went = {unit: before[id(unit)].known for unit in old if unit.declaration is not None}
+    came = {unit: went.get(unit) or _known(unit, unit.declaration) for unit in new if unit.declaration is not None}
+    return _Edit(came, went, {unit.ghosts for unit in old} != {unit.ghosts for unit in new})
+
+
+def _symbols(program: Program, edit: _Edit, previous: Analysis | None) -> Symbols:
+    """All names; the very object of the previous version where the edit changes nothing that others can see."""
+    if previous is None:
+        return Symbols(edit.came.values(), program.ghosts)
+    symbols = previous.whole.symbols
+    # What is declared twice is kept as a node, which stands for one version only.
+    if not edit.ghosts and not symbols.repeated and _shown(edit.came) == _shown(edit.went):
+        return symbols
+    units = (unit for unit in program.units if unit.declaration is not None)
+    return Symbols([edit.came.get(unit) or previous.checked[id(unit)].known for unit in units], program.ghosts)
+
+
+def _shown(known: dict[Unit, Known]) -> list[tuple[str, Interface]]:
+    return [(one.declaration.name.text, one.interface) for one in known.values()]
+
+
+def _checked(edit: _Edit, symbols: Symbols, previous: Analysis | None) -> tuple[dict[int, Checked], set[str]]:
+    """What holds for each unit now, and the names that stand for something else than before."""
+    before = {} if previous is None else previous.checked
+    earlier = symbols if previous is None else previous.whole.symbols
+    changed = set[str]() if earlier is symbols else symbols.changed_since(earlier)
+    checked = dict(before)
+    for unit in edit.went:
+        del checked[id(unit)]
+    for unit, known in edit.came.items():
+        checked[id(unit)] = before.get(id(unit)) or _check_unit(unit, known, symbols)
+    if changed:
+        for key, entry in before.items():
+            if key in checked and not entry.holds(changed):
+                checked[key] = _check_unit(entry.unit, entry.known, symbols)
+    return checked, changed
 
 
 def _known(unit: Unit, declaration: Declaration) -> Known:
     return Known(declaration, interface_of(declaration), summarize(declaration, broken=bool(unit.diagnostics)))
 
 
-def _differs(previous: Analysis, whole: Whole, checked: dict[int, Checked]) -> bool:
+def _differs(previous: Analysis, whole: Whole, edit: _Edit) -> bool:
     """Whether a summary changed, or prices are looked up elsewhere; what names stand for is known to be the same."""
-    if previous.whole.is_priced is not whole.is_priced:
-        return True
-    came = _facts(entry.known for key, entry in checked.items() if key not in previous.checked)
-    return came != _facts(entry.known for key, entry in previous.checked.items() if key not in checked)
+    return previous.whole.is_priced is not whole.is_priced or _facts(edit.came) != _facts(edit.went)
 
 
-def _facts(known: Iterable[Known]) -> Counter[tuple[str, Interface, Summary]]:
-    return Counter((one.declaration.name.text, one.interface, one.summary) for one in known)
+def _facts(known: dict[Unit, Known]) -> Counter[tuple[str, Interface, Summary]]:
+    return Counter((one.declaration.name.text, one.interface, one.summary) for one in known.values())
 
 
 def _check_unit(unit: Unit, known: Known, symbols: Symbols) -> Checked:
@@ -110,7 +156,7 @@ def _check_unit(unit: Unit, known: Known, symbols: Symbols) -> Checked:
 
 
 def _placed(program: Program, checked: dict[int, Checked]) -> list[Diagnostic]:
-    spoken = [entry for entry in checked.values() if entry.diagnostics]
+    spoken = compress(checked.values(), map(_DIAGNOSTICS, checked.values()))
     return [found.shifted(program.offset_of(entry.declaration)) for entry in spoken for found in entry.diagnostics]
 
 

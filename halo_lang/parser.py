@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
+from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic, error
 from halo_lang.incremental import update
 from halo_lang.lexicon import GAP
@@ -27,7 +25,7 @@ def parse(source: Source | str, previous: Program | None = None) -> Program:
     """
     if isinstance(source, str):
         source = Source(source.removeprefix(BOM))
-    with _without_collector():
+    with without_collector():
         if previous is not None:
             return update(source, previous, _unit)
         text = source.text
@@ -76,15 +74,3 @@ def _broken(text: str) -> Unit:
     from halo_lang.recovery import recover
 
     return recover(text)
-
-
-@contextmanager
-def _without_collector() -> Generator[None]:
-    """Nodes are many, long-lived and without cycles: looking for garbage among them is a fifth of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import attrgetter
 
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.nodes import Declaration, Pipeline
 from halo_lang.source import Position, Source, Span
+
+_TEXT = attrgetter("text")
+_DIAGNOSTICS = attrgetter("diagnostics")
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -54,7 +58,8 @@ class Program:
     @cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """The syntax errors in order, with absolute spans."""
-        found = ((unit, start) for unit, start in zip(self.units, self.starts, strict=True) if unit.diagnostics)
+        # Most units have none, and a file may have very many units: they are gone through without Python's doing.
+        found = compress(zip(self.units, self.starts, strict=True), map(_DIAGNOSTICS, self.units))
         return tuple(diagnostic.shifted(start) for unit, start in found for diagnostic in unit.diagnostics)
 
     @cached_property
@@ -72,7 +77,7 @@ class Program:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """The offset of each unit."""
-        return tuple(accumulate((len(unit.text) for unit in self.units[:-1]), initial=0)) if self.units else ()
+        return tuple(accumulate(map(len, map(_TEXT, self.units[:-1])), initial=0)) if self.units else ()
 
     def find(self, name: str) -> Declaration | None:
         """The first declaration of that name."""

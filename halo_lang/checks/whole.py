@@ -6,8 +6,10 @@ declarations; where these stand now is looked up when a finding is reported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Protocol, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.checks.references import tool_names
@@ -54,19 +56,31 @@ class Known:
     summary: Summary
 
 
-@record
+class Entry(Protocol):
+    """What is known of one unit; see `Checked` in analysis.py."""
+
+    @property
+    def known(self) -> Known: ...
+
+
+@dataclass(frozen=True, eq=False)
 class Whole:
     """A program as its checks see it.
 
-    `told` is what is found already, in the syntax and in single declarations. `is_priced` is None where nobody knows
-    what models cost.
+    `entries` are those of its units with a declaration, by identity. `told` is what is found already, in the syntax and
+    in single declarations. `is_priced` is None where nobody knows what models cost.
     """
 
     program: Program
     symbols: Symbols
-    known: Sequence[Known]
+    entries: Mapping[int, Entry]
     told: Sequence[Diagnostic]
     is_priced: PriceLookup | None
+
+    @cached_property
+    def known(self) -> list[Known]:
+        """What is known of the declarations, in order; made when it is asked for, which few edits do."""
+        return [self.entries[id(unit)].known for unit in self.program.units if unit.declaration is not None]
 
 
 Finding: TypeAlias = Callable[[Whole], Iterator[Diagnostic]]
