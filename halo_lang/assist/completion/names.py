@@ -134,7 +134,7 @@ def _method(method: Method, rank: int = 0, owner: str = "") -> Candidate:
 
 def _used_methods(view: View, name: str) -> Iterator[Candidate]:
     """What the program asks of an agent, and then of other agents; or of a service that does not name its methods."""
-    used = {(call.callee.text, call.method.text): None for call in view.calls() if call.method is not None}
+    used = dict.fromkeys(view.used_methods())
     yield from (
         Candidate(method, ItemKind.METHOD, 1, "used in this program") for owner, method in used if owner == name
     )
@@ -210,7 +210,8 @@ def _directed(view: View) -> tuple[str | None, set[str]]:
 
 def models(view: View) -> Iterator[Candidate]:
     """In an agent's brackets: what the program uses, what is known, and how the ids of each service begin."""
-    used = (known.summary.model for known in view.analysis.whole.known)
+    others = (known for known in view.analysis.whole.known if known.declaration.name.text != view.cursor.name)
+    used = (known.summary.model for known in others)
     yield from (Candidate(name, ItemKind.MODEL, 0, "used in this program") for name in dict.fromkeys(used) if name)
     for name in view.models():
         route = catalog.model_route(name)

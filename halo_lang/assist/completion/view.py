@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from halo_lang import nodes
 from halo_lang.analysis import Analysis
 from halo_lang.assist.cursor import Arguments, Cursor
 from halo_lang.assist.described import Described, describe
+from halo_lang.assist.frames import FrameKind
 from halo_lang.assist.shapes import UNKNOWN, Flow, Result, Shape
 from halo_lang.catalog.signature import Parameter
 from halo_lang.checks.reach import Reach
 from halo_lang.checks.walk import calls
 from halo_lang.lexicon import NAME
-from halo_lang.nodes import Call, Pipeline, Stage
+from halo_lang.nodes import Pipeline, Stage
+from halo_lang.source import Span
 from halo_lang.symbols import Interface, Kind, Scope, Symbols
 
 Models: TypeAlias = Callable[[], Sequence[str]]
@@ -65,17 +69,21 @@ class View:
 
     @cached_property
     def pipeline(self) -> Pipeline | None:
-        """The pipeline that the cursor is in, without the stages that do not parse."""
-        declaration = self.cursor.unit.declaration
-        return declaration if isinstance(declaration, Pipeline) else None
+        """The pipeline that the cursor is in, with the stages that parse and the cursor's own."""
+        declaration, at = self.cursor.unit.declaration, self.cursor.stage
+        if not isinstance(declaration, Pipeline):
+            return None
+        if at is None or any(stage.span.start == at for stage in declaration.stages):
+            return declaration
+        number = _begun_before(declaration, at)
+        stages = (*declaration.stages[:number], _stand_in(at, self.arguments), *declaration.stages[number:])
+        return replace(declaration, stages=stages)
 
     @cached_property
     def stage(self) -> int:
-        """The number of the cursor's stage; where it does not parse, of the one behind it."""
+        """The number of the cursor's stage; 0 in front of the first."""
         at = self.cursor.stage
-        if at is None or self.pipeline is None:
-            return 0
-        return sum(stage.span.start < at for stage in self.pipeline.stages)
+        return _begun_before(self.pipeline, at) if self.pipeline is not None and at is not None else 0
 
     @cached_property
     def reach(self) -> Reach | None:
@@ -119,6 +127,27 @@ class View:
         """The stages of all pipelines."""
         return (stage for pipeline in self.analysis.program.pipelines for stage in pipeline.stages)
 
-    def calls(self) -> Iterator[Call]:
-        """The calls of all pipelines."""
-        return (call for stage in self.stages() for call in calls(stage))
+    def used_methods(self) -> Iterator[tuple[str, str]]:
+        """Callee and method of all calls, those of the cursor's unit that do not parse included."""
+        for stage in self.stages():
+            for call in calls(stage):
+                if call.method is not None:
+                    yield call.callee.text, call.method.text
+        yield from ((match[1], match[2]) for match in _METHOD_CALL.finditer(self.cursor.unit.text))
+
+
+_METHOD_CALL: Final = re.compile(rf"(?<!\w)({NAME})\s*+\.\s*+({NAME})\s*+\(")
+
+
+def _begun_before(pipeline: Pipeline, offset: int) -> int:
+    return bisect_left(pipeline.stages, offset, key=lambda stage: stage.span.start)
+
+
+def _stand_in(at: int, arguments: Arguments | None) -> Stage:
+    """A stage for one that does not parse: where it is a call, a loop may lead back to it."""
+    place = Span(at, at)
+    if arguments is None or arguments.kind is not FrameKind.CALL:
+        return nodes.GateStage(nodes.Null(place), None, None, None, place, place)
+    method = nodes.Name(arguments.method, place) if arguments.method else None
+    call = nodes.Call(nodes.Name(arguments.name, place), method, (), place, place)
+    return nodes.PipeStage(call, None, place, place)
