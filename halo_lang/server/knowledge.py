@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from halo_lang.assist.completion import Models
 from halo_lang.checks.whole import PriceLookup
 
 
@@ -16,7 +17,7 @@ def _no_models() -> Sequence[str]:
 class Knowledge:
     """Facts about models."""
 
-    models: Callable[[], Sequence[str]] = _no_models
+    models: Models = _no_models
     """The ids that completion offers; asked when it is first needed, since such lists take time to load."""
     is_priced: PriceLookup | None = None
     """Whether the cost of a model is known (HL511); without it nothing is said about costs."""

@@ -26,6 +26,8 @@ class Editor(LanguageClient):
         super().__init__("editor", "1")
         self.told: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
         self.logged: asyncio.Queue[str] = asyncio.Queue()
+        self.legend: Sequence[str] = ()
+        """The types of semantic tokens, by their numbers."""
         self._opened = 0
 
         @self.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -74,7 +76,9 @@ async def editor(
     await client.start_io(*command)
     general = types.GeneralClientCapabilities(position_encodings=[types.PositionEncodingKind(one) for one in encodings])
     capabilities = types.ClientCapabilities(text_document=abilities, general=general if encodings else None)
-    await client.initialize_async(types.InitializeParams(capabilities))
+    answer = await client.initialize_async(types.InitializeParams(capabilities))
+    assert answer.capabilities.semantic_tokens_provider
+    client.legend = answer.capabilities.semantic_tokens_provider.legend.token_types
     client.initialized(types.InitializedParams())
     try:
         yield client

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 import pytest_asyncio
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from halo_lang.formatter import format_source
 from halo_lang.source import Source
@@ -140,3 +141,170 @@ async def test_declarations_of_all_open_documents_are_found_by_some_of_their_let
     document = client.open("agent Zweig [openai/x-1]\nagent Zebra [openai/x-1]\n")
     found = await client.workspace_symbol_async(types.WorkspaceSymbolParams("zbr"))
     assert [(one.name, one.location.uri) for one in found or ()] == [("Zebra", document.uri)]
+
+
+TALK = """\
+/// Answers people.
+agent Bot [openai/gpt-4o-mini]
+
+pipeline Main(text: String) -> Result:
+  text
+    |> Bot.answer() as reply
+    |> Bot.polish("Shorten {{context.data.reply}}")
+    |<> loop(Bot, "context.data.reply == 'ok'", max: 3)
+"""
+
+
+def asked(client: Editor, text: str, part: str, shift: int = 0) -> tuple[types.TextDocumentIdentifier, types.Position]:
+    """A new document, and a position in it."""
+    return client.open(text), at(text, part, shift=shift)
+
+
+async def test_a_hover_tells_what_a_name_is(client: Editor) -> None:
+    document, position = asked(client, TALK, "Bot.answer")
+    found = await client.text_document_hover_async(types.HoverParams(document, position))
+    assert found
+    assert found.range == types.Range(position, at(TALK, ".answer"))
+    assert isinstance(found.contents, types.MarkupContent)
+    assert found.contents.kind == types.MarkupKind.Markdown
+    assert "agent Bot [openai/gpt-4o-mini]" in found.contents.value
+
+
+async def test_a_definition_is_where_the_name_is_declared(client: Editor) -> None:
+    document, position = asked(client, TALK, "Bot.answer", shift=1)
+    found = await client.text_document_definition_async(types.DefinitionParams(document, position))
+    assert found == [types.Location(document.uri, range_of(TALK, "Bot"))]
+
+
+async def test_references_are_found_in_strings_too(client: Editor) -> None:
+    document, position = asked(client, TALK, "reply")
+    params = types.ReferenceParams(types.ReferenceContext(False), document, position)
+    found = await client.text_document_references_async(params)
+    assert [one.range.start.line for one in found or ()] == [6, 7]
+
+
+async def test_the_occurrences_of_a_name_are_marked_as_declared_or_read(client: Editor) -> None:
+    document, position = asked(client, TALK, "Bot.polish")
+    params = types.DocumentHighlightParams(document, position)
+    found = await client.text_document_document_highlight_async(params)
+    write, read = types.DocumentHighlightKind.Write, types.DocumentHighlightKind.Read
+    assert [one.kind for one in found or ()] == [write, read, read, read]
+
+
+async def test_a_rename_reaches_templates_and_conditions(client: Editor) -> None:
+    document, position = asked(client, TALK, "reply", shift=2)
+    asked_for = await client.text_document_prepare_rename_async(types.PrepareRenameParams(document, position))
+    assert asked_for == range_of(TALK, "reply")
+    edit = await client.text_document_rename_async(types.RenameParams(document, position, "answer2"))
+    assert edit
+    assert edit.changes
+    assert applied(TALK, edit.changes[document.uri]) == TALK.replace("reply", "answer2")
+
+
+async def test_what_is_no_name_cannot_be_renamed(client: Editor) -> None:
+    document, position = asked(client, TALK, "pipeline")
+    assert await client.text_document_prepare_rename_async(types.PrepareRenameParams(document, position)) is None
+
+
+async def test_a_rename_that_would_clash_is_refused_with_the_reason(client: Editor) -> None:
+    document, position = asked(client, TALK, "Bot")
+    with pytest.raises(JsonRpcException, match="Main") as refusal:
+        await client.text_document_rename_async(types.RenameParams(document, position, "Main"))
+    assert refusal.value.code == types.LSPErrorCodes.RequestFailed
+
+
+COMPLETIONS = {
+    "what an agent may equip": ("tool Repo : GitHub(Env.T)\nagent A [a/b]\n  equips \0\n", "Repo"),
+    "results": ("agent A [a/b]\npipeline M() -> R:\n  'x' |> A.go() as draft |> A.go(context.data.\0)\n", "draft"),
+    "results in a string": (
+        "agent A [a/b]\npipeline M() -> R:\n  'x' |> A.go() as draft |> A.go(\"{{\0}}\")\n",
+        "draft",
+    ),
+    "models": ("agent A [openai/gpt-4o-m\0]\n", "openai/gpt-4o-mini"),
+    "directives": ("@ret\0\nagent A [a/b]\n", "retry"),
+}
+
+
+@pytest.mark.parametrize(("marked", "expected"), COMPLETIONS.values(), ids=COMPLETIONS)
+async def test_completion_offers(client: Editor, marked: str, expected: str) -> None:
+    document, position = client.open(marked.replace("\0", "")), at(marked, "\0")
+    found = await client.text_document_completion_async(types.CompletionParams(document, position))
+    assert isinstance(found, types.CompletionList)
+    (item,) = [one for one in found.items if one.label.lstrip("@") == expected]
+    assert isinstance(item.text_edit, types.TextEdit)
+    assert item.kind
+
+
+async def test_the_signature_of_a_call_shows_its_parameters(client: Editor) -> None:
+    text = "@retry(3, )\nagent A [a/b]\n"
+    document, position = asked(client, text, ")")
+    found = await client.text_document_signature_help_async(types.SignatureHelpParams(document, position))
+    assert found
+    (signature,) = found.signatures
+    assert [str(one.label) in signature.label for one in signature.parameters or ()] == [True, True]
+    assert found.active_parameter == 1
+
+
+async def test_colours_are_told_with_the_legend(client: Editor) -> None:
+    text = '@retry(3)\nagent A [a/b]\n\npipeline M() -> R:\n  "\U0001f600 {{x}}" |> A.go()\n'
+    params = types.SemanticTokensParams(client.open(text))
+    assert [one for one in await colours(client, params, text) if one[1] in ("decorator", "macro", "enumMember")] == [
+        ("@retry", "decorator"),
+        ("a/b", "enumMember"),
+        ("{{x}}", "macro"),
+    ]
+
+
+async def test_colours_after_an_edit_are_told_as_a_difference(client: Editor) -> None:
+    document = client.open(TALK)
+    before = await client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(document))
+    assert before
+    assert before.result_id
+    client.change(document, 2, replace(types.Range(types.Position(4, 0), types.Position(4, 0)), "\n\n"))
+    params = types.SemanticTokensDeltaParams(document, before.result_id)
+    delta = await client.text_document_semantic_tokens_full_delta_async(params)
+    after = await client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(document))
+    assert isinstance(delta, types.SemanticTokensDelta)
+    assert after
+    (edit,) = delta.edits
+    data = list(before.data)
+    data[edit.start : edit.start + edit.delete_count] = edit.data or ()
+    assert (data, edit.delete_count) == (list(after.data), 1)
+
+
+async def test_a_difference_from_colours_that_were_never_told_is_all_of_them(client: Editor) -> None:
+    params = types.SemanticTokensDeltaParams(client.open(TALK), "never")
+    assert isinstance(await client.text_document_semantic_tokens_full_delta_async(params), types.SemanticTokens)
+
+
+async def test_the_colours_of_some_lines_are_theirs_in_the_whole(client: Editor) -> None:
+    document = client.open(TALK)
+    lines = types.Range(types.Position(3, 0), types.Position(5, 0))
+    some = await client.text_document_semantic_tokens_range_async(types.SemanticTokensRangeParams(document, lines))
+    everything = await client.text_document_semantic_tokens_full_async(types.SemanticTokensParams(document))
+    assert some
+    assert everything
+    assert placed(some.data) == [one for one in placed(everything.data) if 3 <= one[0] <= 5]
+
+
+def placed(data: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Line, column and type of each token."""
+    found: list[tuple[int, int, int]] = []
+    line = column = 0
+    for number in range(0, len(data), 5):
+        column = data[number + 1] + (0 if data[number] else column)
+        line += data[number]
+        found.append((line, column, data[number + 3]))
+    return found
+
+
+async def colours(client: Editor, params: types.SemanticTokensParams, text: str) -> list[tuple[str, str]]:
+    """The text and the type of each token."""
+    tokens = await client.text_document_semantic_tokens_full_async(params)
+    assert tokens
+    lengths = tokens.data[2::5]
+    lines = [line.encode("utf-16-le") for line in text.split("\n")]
+    return [
+        (lines[line][2 * column : 2 * (column + length)].decode("utf-16-le"), client.legend[kind])
+        for (line, column, kind), length in zip(placed(tokens.data), lengths, strict=True)
+    ]
