@@ -60,6 +60,7 @@ class Shell:
         self._env = env or {}
         self._sandbox = sandbox
         self._grace = grace
+        self._sandbox_works = False
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do `run`. A command that fails or runs out of time is a result; one that cannot run raises ToolError."""
@@ -111,27 +112,44 @@ class Shell:
     async def _run(self, command: Command) -> Finished:
         if not self._folder.is_dir():
             raise ToolError(f"{self._name}.run: there is no folder {self._folder}; change cwd: in the declaration")
-        argv = self._confined(command.argv) if self._sandbox else command.argv
-        env = {**self._env, **command.variables}
+        argv = await self._confined(command.argv) if self._sandbox else command.argv
+        return await self._start(argv, command.variables)
+
+    async def _start(self, argv: tuple[str, ...], variables: Mapping[str, str]) -> Finished:
+        env = {**self._env, **variables}
         try:
             return await run_process(argv, folder=self._folder, env=env, timeout=self._timeout, grace=self._grace)
         except OSError as error:
             reason = _REASONS.get(error.errno or 0, "cannot be started ({error})")
-            raise ToolError(f"{self._name}.run: {command.argv[0]} {reason.format(error=error.strerror)}") from None
+            raise ToolError(f"{self._name}.run: {argv[0]} {reason.format(error=error.strerror)}") from None
 
-    def _confined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The command inside bubblewrap: it sees the system read-only, can write its folder only, has no network."""
+    async def _confined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """The command inside bubblewrap: it sees the system read-only, can change its folder only, has no network."""
         bwrap = shutil.which("bwrap", path=self._env.get("PATH"))
         if bwrap is None:
             raise ToolError(f"{self._name}: sandbox: true needs bubblewrap; install it (the command bwrap)")
         folder = str(self._folder.resolve())
-        return (bwrap, *_CONFINEMENT, "--bind", folder, folder, "--chdir", folder, "--", *argv)
+        prefix = (bwrap, *_CONFINEMENT, "--bind", folder, folder, "--chdir", folder, "--")
+        if not self._sandbox_works:
+            # Where the system forbids namespaces bubblewrap fails like the command would; only a command that cannot
+            # fail tells the two apart.
+            probe = await self._start((*prefix, "true"), {})
+            if probe.exit_code != 0:
+                raise ToolError(f"{self._name}: bubblewrap does not work on this machine: {probe.stderr.strip()[:300]}")
+            self._sandbox_works = True
+        return (*prefix, *argv)
 
+
+_VISIBLE: Final = (
+    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/alternatives", "/etc/group", "/etc/ld.so.cache", "/etc/localtime",
+    "/etc/nsswitch.conf", "/etc/passwd", "/etc/ssl",
+)  # fmt: skip
+"""What commands in the sandbox may read of the machine, where it is there."""
 
 _CONFINEMENT: Final = (
-    "--unshare-all", "--die-with-parent", "--new-session", "--ro-bind", "/usr", "/usr", "--ro-bind", "/etc", "/etc",
-    "--ro-bind-try", "/bin", "/bin", "--ro-bind-try", "/sbin", "/sbin", "--ro-bind-try", "/lib", "/lib",
-    "--ro-bind-try", "/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+    "--unshare-all", "--die-with-parent", "--new-session",
+    *(word for path in _VISIBLE for word in ("--ro-bind-try", path, path)),
+    "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--setenv", "HOME", "/tmp",
 )  # fmt: skip
 
 _REASONS: Final = {
