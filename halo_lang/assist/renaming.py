@@ -85,7 +85,7 @@ def _entity(analysis: Analysis, found: Found) -> Entity:
     entity, *others = entities
     if others:
         may_be = " or ".join(map(_words, entities))
-        _refuse(f"`{entity.name}` may mean {may_be} here; give one of them a name of its own first")
+        _refuse(f"`{entity.name}` may mean {may_be} here; change it by hand")
     _refuse_repeated(analysis, entity)
     return entity
 
@@ -200,7 +200,7 @@ def _places(analysis: Analysis, entity: Entity) -> list[Span]:
         for other in one.occurrence.entities:
             if other != entity:
                 line = analysis.program.source.position(one.span.start).line
-                _refuse(f"`{entity.name}` on line {line} may mean {_words(other)} too; give it a name of its own first")
+                _refuse(f"`{entity.name}` on line {line} may mean {_words(other)} too; change both by hand")
     for pipeline in analysis.program.pipelines:
         _refuse_output_key(analysis, entity, pipeline)
     return [one.span for one in found]
@@ -306,15 +306,15 @@ class _Told(NamedTuple):
 
 
 def _refuse_other_meaning(renamed: _Renamed) -> None:
+    expected, meant = renamed.expected(), renamed.meant()
+    for start in sorted(expected.keys() | meant.keys()):
+        if expected.get(start) != meant.get(start):
+            _refuse(f"named `{renamed.new_name}`, line {_line(renamed, start)} would mean something else")
     before = Counter(_Told(one.code, renamed.moved(one.span.start)) for one in renamed.before.diagnostics)
     after = Counter(_Told(one.code, one.span.start) for one in renamed.after.diagnostics)
     for told in sorted((after - before) | (before - after), key=lambda told: told.start):
         what = "report" if told in after else "no longer report"
         _refuse(f"named `{renamed.new_name}`, line {_line(renamed, told.start)} would {what} {told.code}")
-    expected, meant = renamed.expected(), renamed.meant()
-    for start in sorted(expected.keys() | meant.keys()):
-        if expected.get(start) != meant.get(start):
-            _refuse(f"named `{renamed.new_name}`, line {_line(renamed, start)} would mean something else")
 
 
 def _line(renamed: _Renamed, offset: int) -> int:
