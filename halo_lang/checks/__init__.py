@@ -40,9 +40,11 @@ SummaryCheck: TypeAlias = Callable[[Whole], Iterator[Finding]]
 DECLARATION_CHECKS: Final[tuple[DeclarationCheck, ...]] = (
     declared.reserved_names,
     references.references,
+    references.item_types,
     references.call_forms,
     duplicates.repeated_fields,
     duplicates.repeated_keys,
+    duplicates.repeated_prompts,
     duplicates.hiding_names,
     catalogued.methods,
     catalogued.providers,

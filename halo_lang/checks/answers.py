@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from halo_lang import catalog, nodes
 from halo_lang.checks.catalogued import prior_tool
@@ -26,6 +26,9 @@ def looked_into_texts(declaration: Declaration, scope: Scope) -> Iterator[Diagno
         answers.add(stage, number)
 
 
+_EACH: Final = "*"
+
+
 class _Written(NamedTuple):
     """A call and the name that its result is bound to."""
 
@@ -44,6 +47,8 @@ class _Answers:
         self._parameters = {parameter.name.text for parameter in pipeline.params}
         self._output = flowing(pipeline.stages, len(pipeline.stages)) if _returns_schema(pipeline, scope) else None
         self._texts: dict[str, Call | None] = {}
+        self._parts: dict[str, dict[str, Call]] = {}
+        """Results that hold several answers: under their name each key, `_EACH` for any number, with its call."""
         self._flowing: Call | None = None
 
     def read(self, path: Path) -> Call | None:
@@ -59,12 +64,18 @@ class _Answers:
 
     def add(self, stage: Stage, number: int) -> None:
         """Take in what a stage leaves behind."""
-        self._texts.update(dict.fromkeys(_unsure_names(stage), None))
+        unsure = dict.fromkeys(_unsure_names(stage), None)
+        self._texts.update(unsure)
+        for name in unsure:
+            self._parts.pop(name, None)
         for call, binding in _certain(stage):
             if self._is_text(call, number):
                 self._texts.update(dict.fromkeys(_names(call), call))
                 if binding is not None:
                     self._texts[binding.text] = call
+        parts = {key: call for key, call in _parts(stage) if self._is_text(call, number)}
+        for name in _names_of_all(stage) if parts else ():
+            self._parts[name] = parts
         self._flowing = self._flows_on(stage, number)
 
     def _in_context(self, path: Sequence[str]) -> Call | None:
@@ -77,6 +88,8 @@ class _Answers:
                 return None
 
     def _in_data(self, path: Sequence[str]) -> Call | None:
+        if len(path) > 2 and path[0] in self._parts:
+            return self._parts[path[0]].get(_EACH if path[1].isdigit() else path[1])
         if len(path) > 1 and path[0] in self._texts:
             return self._texts[path[0]]
         return self._texts.get(".".join(path[:2])) if len(path) > 2 else None
@@ -104,6 +117,30 @@ class _Answers:
             return True
         policies = (self._scope.lookup(name) for name in agent.requires)
         return any(found is None or found.kind is not Kind.POLICY or found.asks_json for found in policies)
+
+
+def _parts(stage: Stage) -> Iterator[tuple[str, Call]]:
+    """The parts of a stage's result, each with the call that gives it."""
+    match stage:
+        case nodes.FanOutStage(items):
+            yield from ((item.binding.text, item.call) for item in items if item.binding is not None)
+            methods = [item.call.method.text for item in items if item.binding is None and item.call.method is not None]
+            for item in items:
+                # Of two with one method each has its callee in its key.
+                if item.binding is None and item.call.method and methods.count(item.call.method.text) == 1:
+                    yield item.call.method.text, item.call
+        case nodes.EachStage():
+            yield _EACH, stage.call
+        case _:
+            return
+
+
+def _names_of_all(stage: Stage) -> Iterator[str]:
+    """The names under which a result of several parts stands."""
+    if stage.binding is not None:
+        yield stage.binding.text
+    if isinstance(stage, nodes.EachStage) and stage.call.method is not None:
+        yield stage.call.method.text
 
 
 def _certain(stage: Stage) -> Iterator[_Written]:

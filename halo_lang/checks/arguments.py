@@ -4,8 +4,10 @@ no unknown config key (HL304), positional ones first (HL305), each name once (HL
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
-from halo_lang.catalog.signature import Bound, Signature
+from halo_lang import nodes
+from halo_lang.catalog.signature import Bound, Signature, required
 from halo_lang.checks.groups import Group, groups
 from halo_lang.checks.literals import flaw
 from halo_lang.diagnostics import Diagnostic, Fix, Related, error
@@ -14,12 +16,19 @@ from halo_lang.source import Span
 from halo_lang.spelling import nearest
 from halo_lang.symbols import Scope
 
+_LIST: Final = required("list", "list")
+"""What an `each` goes through."""
+
 
 def check(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """Everything about the arguments in a declaration."""
     for group in groups(declaration, scope):
         if group.args or group.signature is not None:
             yield from _check(group)
+    if isinstance(declaration, nodes.Pipeline):
+        for stage in declaration.stages:
+            if isinstance(stage, nodes.EachStage) and (found := flaw(_LIST, stage.source, fixed=False)) is not None:
+                yield error("HL303", f"each {found.text}", found.span, hint="name a list, or write one: `[1, 2]`")
 
 
 def _check(group: Group) -> Iterator[Diagnostic]:
@@ -61,11 +70,16 @@ def _unbound(
 ) -> Iterator[Diagnostic]:
     signature = bound.signature
     unknown = any(problem.kind == "unknown" for problem in bound.problems)
+    nameless = _nameless(bound, positional)
     for problem in bound.problems:
         name = named[problem.name].name if problem.name in named else None
         match problem.kind:
+            case "surplus" if problem.index in nameless:
+                yield _without_name(group, nameless[problem.index], positional[problem.index])
             case "surplus":
                 yield _surplus(group, signature, positional[problem.index])
+            case "missing" if problem.name in nameless.values():
+                pass
             case "unknown" if name is not None:
                 yield _unknown(group, signature, named[problem.name], name)
             case "duplicate" if name is not None:
@@ -76,6 +90,26 @@ def _unbound(
                 yield error("HL302", f"{group.what} needs `{problem.name}`", group.close, hint=hint)
             case _:
                 pass
+
+
+def _nameless(bound: Bound[Argument], positional: list[Argument]) -> dict[int, str]:
+    """The surplus arguments, by index, that lack no more than the name of a parameter which nothing else gives."""
+    surplus = [problem.index for problem in bound.problems if problem.kind == "surplus"]
+    known = bound.signature.by_name
+    missing = [p.name for p in bound.problems if p.kind == "missing" and p.name in known and known[p.name].named_only]
+    if len(surplus) != len(missing):
+        return {}
+    fitting = zip(surplus, missing, strict=True)
+    return {at: name for at, name in fitting if flaw(known[name], positional[at].value, fixed=True) is None}
+
+
+def _without_name(group: Group, name: str, argument: Argument) -> Diagnostic:
+    message, place = f"{group.what} takes this argument by its name, `{name}`", argument.span
+    return error("HL302", message, place, hint=f"write `{name}:` in front of it", fix=Fix(_before(place), f"{name}: "))
+
+
+def _before(place: Span) -> Span:
+    return Span(place.start, place.start)
 
 
 def _surplus(group: Group, signature: Signature, argument: Argument) -> Diagnostic:
@@ -89,7 +123,8 @@ def _unknown(group: Group, signature: Signature, argument: Argument, name: Name)
     hint = f"did you mean `{guess.name}`?" if guess else f"write {_usage(group, signature)}"
     if group.unknown == "HL304" and guess is None:
         hint = f"there are {', '.join(signature.names)}" if signature.names else "it takes none"
-    fix = Fix.of(guess, name.span)
+    meant = guess is not None and flaw(signature.by_name[guess.name], argument.value, group.fixed) is None
+    fix = Fix.of(guess, name.span) if meant else None
     place = name.span if group.unknown == "HL304" else argument.span
     what = "setting" if group.unknown == "HL304" else "argument"
     return error(group.unknown, f"{group.what} has no {what} `{name.text}`", place, hint=hint, fix=fix)

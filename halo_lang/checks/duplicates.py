@@ -32,17 +32,32 @@ def repeated_keys(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
                 yield from _repeated_keys(stage)
 
 
+def repeated_prompts(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
+    """HL205: an agent has one system prompt, of several only the last would count."""
+    if isinstance(declaration, nodes.Agent):
+        prompts = [one for one in declaration.modifiers if isinstance(one, nodes.SystemModifier)]
+        for prompt in prompts[1:]:
+            related = (Related("the first", _keyword(prompts[0])),)
+            yield error("HL205", "`system` is given twice", _keyword(prompt), hint="join the two", related=related)
+
+
 def hiding_names(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """HL206: an `as` or `each` name, or the `index` of an each, that means something else already."""
     if not isinstance(declaration, Pipeline):
         return
     parameters = {parameter.name.text: parameter.name for parameter in declaration.params}
     for name, text in _bound(declaration.stages):
-        if text in parameters:
+        if name.text == text == "index" and _is_item(name, declaration):
+            yield error("HL206", "`index` hides the item's number", name.span, hint="choose another name")
+        elif text in parameters:
             related = (Related("the parameter", parameters[text].span),)
             yield _hiding(name, text, "a parameter", related)
         elif (found := scope.lookup(text)) is not None and found.kind is not Kind.UNKNOWN:
             yield _hiding(name, text, "a declaration", ())
+
+
+def _is_item(name: Name, pipeline: Pipeline) -> bool:
+    return any(isinstance(stage, nodes.EachStage) and stage.item is name for stage in pipeline.stages)
 
 
 def _bound(stages: Iterable[nodes.Stage]) -> Iterator[tuple[Name, str]]:
@@ -51,7 +66,7 @@ def _bound(stages: Iterable[nodes.Stage]) -> Iterator[tuple[Name, str]]:
     for stage in stages:
         if isinstance(stage, nodes.EachStage):
             yield stage.item, stage.item.text
-            if not indexed:
+            if not indexed and stage.item.text != "index":
                 yield stage.item, "index"
             indexed = True
         for name in bindings(stage):
@@ -64,6 +79,10 @@ def _hiding(name: Name, text: str, what: str, related: tuple[Related, ...]) -> D
         return error("HL206", message, name.span, hint=f"rename {what} `{text}`", related=related)
     message = f"`{text}` hides {what} of that name"
     return error("HL206", message, name.span, hint="choose another name", related=related)
+
+
+def _keyword(prompt: nodes.SystemModifier) -> Span:
+    return Span(prompt.span.start, prompt.span.start + len("system"))
 
 
 def _twice(names: Iterable[Name], what: str) -> Iterator[Diagnostic]:

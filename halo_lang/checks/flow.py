@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from halo_lang import catalog, nodes
 from halo_lang.checks.walk import calls, inside, loop_condition
@@ -12,23 +13,30 @@ from halo_lang.source import Span
 from halo_lang.strings import Literal
 from halo_lang.symbols import Kind, Scope
 
+_PLAIN: Final = frozenset("\"'\\")
+"""Characters that a string literal may have to escape."""
 
-def directives(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
+
+def directives(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """HL403: a directive where it does not apply, or twice."""
     if not isinstance(declaration, nodes.Agent | nodes.Pipeline):
         return
     target = "agent" if isinstance(declaration, nodes.Agent) else "pipeline"
-    first: dict[str, Span] = {}
+    first: dict[str, Directive] = {}
     for directive in declaration.directives:
         name, place = directive.name.text, _head(directive)
         spec = catalog.directive(name)
-        if spec is not None and target not in spec.applies_to:
+        if spec is None:
+            continue
+        if target not in spec.applies_to:
             hint = f"it stands above {' and '.join(f'{kind}s' for kind in spec.applies_to)}"
             yield error("HL403", f"`@{name}` does not apply to {_a(target)}", place, hint=hint)
         elif name in first:
-            related = (Related("the first", first[name]),)
-            yield error("HL403", f"`@{name}` is given twice", place, hint="remove one", related=related)
-        first.setdefault(name, place)
+            related = (Related("the first", _head(first[name])),)
+            same = scope.source(directive.span) == scope.source(first[name].span)
+            fix = Fix(directive.span, "") if same else None
+            yield error("HL403", f"`@{name}` is given twice", place, hint="remove one", related=related, fix=fix)
+        first.setdefault(name, directive)
 
 
 def else_arms(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
@@ -69,9 +77,8 @@ def loop_conditions(declaration: Declaration, scope: Scope) -> Iterator[Diagnost
 
 
 def _written(fix: Fix | None, stage: LoopStage, literal: Literal) -> Fix | None:
-    """The edit of a condition as an edit of the string that holds it; none where the two may differ."""
-    plain = literal.text[len(literal.quote) : -len(literal.quote)] == literal.value
-    if fix is None or not plain:
+    """The edit of a condition as an edit of the string that holds it; none that would need an escape there."""
+    if fix is None or not _PLAIN.isdisjoint(fix.text):
         return None
     return Fix(inside(literal, stage.condition.span, fix.span), fix.text)
 

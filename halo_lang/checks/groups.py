@@ -111,7 +111,7 @@ def _call(call: Call, scope: Scope) -> Iterator[Group]:
     found = scope.lookup(callee)
     kind = found.kind if found is not None else Kind.UNKNOWN
     signature = None
-    if found is not None and kind is Kind.PIPELINE:
+    if found is not None and kind is Kind.PIPELINE and method is None:
         signature = _required(found.parameters)
     elif kind is Kind.TOOL and method is not None:
         signature = _method_signature(callee, method, scope)

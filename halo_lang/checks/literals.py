@@ -59,11 +59,14 @@ def _path_flaw(parameter: Parameter, path: nodes.Path, fixed: bool) -> Flaw | No
     if longest is not None:
         fits = len(path.parts) <= longest and (parameter.type != "tools" or written in ("auto", "none"))
         listed = f"[{written}]" if parameter.type == "tools" and len(path.parts) == 1 else None
-        return None if fits else Flaw(text, path.span, listed and f"write `{listed}`", listed)
+        return None if fits else Flaw(text, path.span, listed and f"write `{listed}`")
     if not fixed:
         return None
-    quoted = f'"{written}"' if parameter.type == "string" and not parameter.choices else None
-    return Flaw(f"takes {expected}, not a name", path.span, f'write a text as "{written}"', quoted)
+    if parameter.type != "string":
+        return Flaw(text, path.span)
+    quoted = f'"{written}"'
+    fits = not parameter.choices or written in parameter.choices
+    return Flaw(f"takes {expected}, not a name", path.span, f"write a text as {quoted}", quoted if fits else None)
 
 
 def _misspelt(text: str, span: Span, guess: Guess | None, quote: str = "") -> Flaw:
@@ -143,6 +146,7 @@ _UNQUOTED: Final[dict[Type, re.Pattern[str]]] = {
     "number": re.compile(r"-?[0-9]+(?:\.[0-9]+)?"),
     "integer": re.compile(r"-?[0-9]+"),
     "boolean": re.compile("true|false"),
+    "tools": re.compile("auto|none"),
 }
 """Texts that stand for a value of another type, were it not for their quotes."""
 _NEVER_TEXT: Final = frozenset[Type](("list", "object", "tool", "tools"))

@@ -93,8 +93,10 @@ def _is_env(value: object) -> bool:
 
 def _env_callees(declaration: Declaration) -> Iterator[Diagnostic]:
     if isinstance(declaration, nodes.Pipeline):
-        found = (call.callee for stage in declaration.stages for call in calls(stage))
-        yield from (_misplaced(callee.span) for callee in found if callee.text == "Env")
+        for stage in declaration.stages:
+            names = [call.callee for call in calls(stage)]
+            names += [stage.source] if isinstance(stage, nodes.ListenStage) else []
+            yield from (_misplaced(name.span) for name in names if name.text == "Env")
 
 
 def _env_in_conditions(node: nodes.Pipeline, scope: Scope) -> Iterator[Span]:

@@ -42,6 +42,10 @@ class Reach:
         """Whether `name` is a parameter, or a result that stage number `stage` can read."""
         return name in self.parameters or self._readable(name, stage)
 
+    def resolves(self, path: Sequence[str], stage: int) -> bool:
+        """Whether stage number `stage` may find something at a path that begins with a name in reach."""
+        return path[0] in self.parameters or self.is_produced(path, stage)
+
     def is_produced(self, path: Sequence[str], stage: int) -> bool:
         """Whether stage number `stage` may find something at a path below `context.data`."""
         if not path:
@@ -49,25 +53,19 @@ class Reach:
         name = path[0]
         if not self._readable(name, stage):
             return False
-        if self.is_result(name, stage):
+        if name in self._bound or (name in self._methods and not self._is_hidden(name)):
             return True
         if len(path) == 1:
             return name in self._namespaces
         return self._readable(f"{name}.{path[1]}", stage)
 
-    def is_result(self, name: str, stage: int) -> bool:
-        """Whether stage number `stage` can read a result under its name alone, other than as the head of a path."""
-        return self._readable(name, stage) and (
-            name in self._bound or (name in self._methods and not self._is_hidden(name))
-        )
-
-    def readable(self, stage: int) -> list[str]:
-        """All results that stage number `stage` may find below `context.data`, `Callee.method` as one name."""
-        return [name for name, first in self._first.items() if first <= stage]
-
-    def nearest(self, word: str, stage: int) -> Guess | None:
-        """The name in reach of a stage that `word` may be a misspelling of."""
-        return first_of(word, (name for name in self._index.near(word) if self.has(name, stage)))
+    def nearest_path(self, path: Sequence[str], stage: int) -> Guess | None:
+        """The path that one which leads nowhere may be a misspelling of."""
+        if self.has(path[0], stage):
+            return self.nearest_result(path, stage)
+        word = path[0]
+        guess = first_of(word, (name for name in self._index.near(word) if self.has(name, stage)))
+        return guess and guess.within(path, 0)
 
     def nearest_result(self, path: Sequence[str], stage: int) -> Guess | None:
         """The path below `context.data` that one which nothing produces may be a misspelling of."""

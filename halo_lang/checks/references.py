@@ -11,10 +11,11 @@ from halo_lang.diagnostics import Diagnostic, Fix, error
 from halo_lang.nodes import Argument, Call, Declaration, Name
 from halo_lang.records import record
 from halo_lang.spelling import NameIndex, listed
-from halo_lang.symbols import FIELD_TYPES, Kind, Scope
+from halo_lang.symbols import ARRAYS, FIELD_TYPES, Kind, Scope
 
 _FIELD_TYPE_INDEX: Final = NameIndex(FIELD_TYPES)
 _BUILT_IN: Final = frozenset({"System", "Env"})
+_TOOL_WORDS: Final = frozenset({"auto", "none"})
 _CALLABLE: Final = (Kind.AGENT, Kind.TOOL, Kind.PIPELINE)
 
 
@@ -40,6 +41,19 @@ def references(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
 def names_in(declaration: Declaration, scope: Scope) -> Iterator[Reference]:
     """The names in a declaration that stand where a declaration's name must, in no order."""
     return _REFERENCES[type(declaration)](declaration, scope)
+
+
+def item_types(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
+    """HL204: of all types only a list takes the type of its items."""
+    if isinstance(declaration, nodes.Schema):
+        for field in declaration.fields:
+            outer = field.type
+            while outer.item is not None:
+                if outer.name.text not in ARRAYS:
+                    message = f"`{outer.name.text}` is no list, so it takes no type in `<…>`"
+                    hint = f"write `Array<{outer.item.name.text}>` for a list"
+                    yield error("HL204", message, outer.name.span, hint=hint)
+                outer = outer.item
 
 
 def call_forms(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -90,6 +104,8 @@ def _unknown(reference: Reference, owner: str, scope: Scope) -> Diagnostic:
     if guess is None and Kind.SCHEMA in reference.kinds:
         guess = _FIELD_TYPE_INDEX.nearest(name.text)
     hint = f"did you mean `{guess.name}`?" if guess is not None else _existing(reference, scope)
+    if name.text in _TOOL_WORDS and Kind.TOOL in reference.kinds:
+        hint = f"write `tools: {name.text}`, without brackets"
     # What a declaration calls is seldom itself.
     fix = Fix.of(guess, name.span) if guess is not None and guess.name != owner else None
     return error("HL203", message, name.span, hint=hint, fix=fix)
@@ -164,7 +180,7 @@ def _schema(node: nodes.Schema, _: Scope) -> Iterator[Reference]:
 
 def _agent(node: nodes.Agent, _: Scope) -> Iterator[Reference]:
     yield from _directives(node.directives)
-    yield from _tools(tool_names(node.config))
+    yield from _tools(tool_names(setting for setting in node.config if setting.name and setting.name.text == "tools"))
     yield from _tools(node.names("equips"))
     for name in node.names("requires"):
         yield Reference(name, "policy", (Kind.POLICY,))

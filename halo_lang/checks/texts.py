@@ -81,9 +81,8 @@ def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str]
         elif path[0] == "context":
             if (flaw := _context_flaw(path, reach, stage, scope)) is not None:
                 yield _unresolved(path, span, *flaw)
-        elif path[0] not in local and path[0] != "current" and not reach.has(path[0], stage) and not scope.broken:
-            guess = reach.nearest(path[0], stage)
-            yield _unresolved(path, span, _UNKNOWN, guess and guess.within(path, 0))
+        elif path[0] not in local and path[0] != "current" and not reach.resolves(path, stage) and not scope.broken:
+            yield _unresolved(path, span, _UNKNOWN, reach.nearest_path(path, stage))
 
 
 _UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or `context.…`"

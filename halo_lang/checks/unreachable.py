@@ -24,7 +24,10 @@ def never_run(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
         if end is not None:
             yield _dead(_BEHIND_END, stage.operator, "the run ends here", end.operator)
             return
-        yield from _inside(stage)
+        told = list(_inside(stage))
+        yield from told
+        if told and isinstance(stage, nodes.GateStage):
+            return
         end = stage if ends_run(stage) else None
 
 

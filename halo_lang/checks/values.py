@@ -75,10 +75,17 @@ def _unknown(path: Path, reach: Reach, stage: int, local: frozenset[str], scope:
     root = path.root
     if root == "context":
         yield from _unknown_in_context(path, reach, stage)
-    elif root not in _WORDS and root not in local and not reach.has(root, stage) and scope.lookup(root) is None:
-        guess = reach.nearest(root, stage) or scope.suggest(root)
+    elif root in _WORDS or root in local or reach.resolves(path.segments, stage):
+        return
+    elif len(path.parts) > 1 and reach.has(root, stage):
+        meant = reach.nearest_path(path.segments, stage)
+        message = f"`{root}` has no `{path.segments[1]}`; a run finds null here"
+        yield _warning("HL504", message, path, "name what an earlier stage leaves behind", meant)
+    elif scope.lookup(root) is None:
+        declared = scope.suggest(root)
+        meant = reach.nearest_path(path.segments, stage) or (declared and declared.within(path.segments, 0))
         message = f"`{root}` is no parameter, result or declaration in reach; a run finds null here"
-        yield _warning("HL504", message, path, 'write a text as "…"', guess and guess.within(path.segments, 0))
+        yield _warning("HL504", message, path, 'write a text as "…"', meant)
 
 
 def _unknown_in_context(path: Path, reach: Reach, stage: int) -> Iterator[Diagnostic]:
@@ -87,6 +94,11 @@ def _unknown_in_context(path: Path, reach: Reach, stage: int) -> Iterator[Diagno
         hint = f"there are {', '.join(sorted(NAMESPACES))}"
         guess = nearest(inner[0], NAMESPACES)
         yield _warning("HL504", f"`context` has no `{inner[0]}`", path, hint, guess and guess.within(path.segments, 1))
+    elif len(inner) > 1 and inner[0] == "input" and inner[1] not in reach.parameters:
+        guess = nearest(inner[1], reach.parameters)
+        message = f"`context.input` has no `{inner[1]}`; a run finds null here"
+        meant = guess and guess.within(path.segments, 2)
+        yield _warning("HL504", message, path, "it has the pipeline's parameters", meant)
     elif inner and inner[0] == "data" and not reach.is_produced(inner[1:], stage):
         guess = reach.nearest_result(inner[1:], stage)
         meant = guess and guess.within(path.segments[:3], 2)

@@ -77,7 +77,9 @@ def test_a_fix_removes_its_diagnostic_and_brings_no_error(name: str) -> None:
         ("store D : VectorStore(namespace: docs)", 'namespace: "docs"'),
         ("policy P : Redact(Emial)", "Redact(Email)"),
         (body("|* each(y in x, onError: 'keap') => Bot.go(y)"), 'onError: "keep"'),
-        (f"{BOT}  equips D\nstore D : KV\npipeline M(x: String) -> Result: x |> Bot.go(tools: D)", "tools: [D]"),
+        (body('|> Bot.go(tools: "none")'), "tools: none"),
+        ('policy P : Allow(["example.org"])', 'Allow(Domains: ["example.org"])'),
+        ("@retry(1)\n@retry(1)\nagent A [openai/gpt-4o]", "@retry(1)\n\nagent"),
         (body('|> System.Pick(x, fields: "a.b")'), 'fields: ["a.b"]'),
         # conditions in strings
         (body("|> Bot.go() |<> loop(Bot, \"x = 'a'\")"), "x == 'a'"),
@@ -108,6 +110,8 @@ def test_what_was_certainly_meant_is_offered(text: str, fixed: str) -> None:
         # of the wrong kind
         "policy Safe : Block(PII)\nagent Bot [openai/gpt-4o]\n  equips Saf\n  requires Safe",
         "agent Bot [openai/gpt-4o]\npipeline Triage(x: String) -> Result: x |> Triager.go()",
+        # a tool that may not be there
+        body("|> Bot.go(tools: Repo)"),
         # seconds, minutes?
         "@timeout(5)\npipeline M(x: String) -> Result: x",
         # a stray word, or a comma forgotten
