@@ -15,6 +15,7 @@ from halo_lang.assist.occurrences import occurrence_at
 from halo_lang.assist.outlines import shown_parameters
 from halo_lang.assist.shapes import UNKNOWN, Flow, Shape, of_type, written
 from halo_lang.catalog.signature import Method, snake_case
+from halo_lang.checks.walk import item_keys
 from halo_lang.nodes import Call, Declaration, Pipeline
 from halo_lang.records import record
 from halo_lang.source import Span
@@ -200,8 +201,9 @@ def _result(analysis: Analysis, meaning: Meaning) -> str:
         return ""
     flow = Flow(home, _number(home, stage) + 1, analysis)
     if isinstance(stage, nodes.FanOutStage) and meaning.call is None:
-        pairs = ((_key(item), _given(analysis, item.call, stage, flow)) for item in stage.items)
-        return "\n".join(("What the fan-out gives, an object:", "", *(f"- `{key}`: {words}" for key, words in pairs)))
+        given = (_given(analysis, item.call, stage, flow) for item in stage.items)
+        lines = (f"- `{key}`: {words}" for key, words in zip(item_keys(stage), given, strict=True))
+        return "\n".join(("What the fan-out gives, an object:", "", *lines))
     if isinstance(stage, nodes.EachStage):
         each = _given(analysis, stage.call, stage, flow)
         return f"Result of `{written(stage.call)}` for each item: a list, each {each}."
@@ -271,10 +273,6 @@ _CALLED: Final[dict[type, Callable[[Analysis, Call], str]]] = {
 
 def _number(pipeline: Pipeline, stage: nodes.Stage) -> int:
     return next(number for number, one in enumerate(pipeline.stages) if one is stage)
-
-
-def _key(item: nodes.FanOutItem) -> str:
-    return (item.binding or item.call.method or item.call.callee).text
 
 
 def _fields_of(shape: Shape) -> Iterable[str]:

@@ -12,7 +12,7 @@ from halo_lang import catalog, nodes
 from halo_lang.catalog import DirectiveSpec, Method, ModelRoute, Parameter, ProviderSpec, RuleSpec
 from halo_lang.checks.catalogued import prior_tool, provider_of
 from halo_lang.checks.reach import Left, earliest_readers, left_behind
-from halo_lang.checks.walk import flowing
+from halo_lang.checks.walk import flowing, item_keys
 from halo_lang.nodes import Call, Declaration, Name, Pipeline, Stage
 from halo_lang.records import record
 from halo_lang.source import Span
@@ -216,16 +216,14 @@ class PipelineNames:
         entity = Entity(EntityKind.SOURCE, stage.source.text, self.pipeline.name.text)
         return Meaning(entity, self.pipeline, stage.source.span, stage)
 
-    def item_of(self, item: nodes.FanOutItem, stage: Stage) -> tuple[str, Meaning]:
-        """The key of an item of a fan-out, and what gives it its name (spec 2.2)."""
+    def item_of(self, item: nodes.FanOutItem, stage: Stage) -> Meaning:
+        """The meaning of the key of an item of a fan-out: what gives it its name."""
         call = item.call
         if item.binding is not None:
-            return item.binding.text, self.bound(item.binding, stage, call)
+            return self.bound(item.binding, stage, call)
         if call.method is not None:
-            return call.method.text, self._method(call.callee.text, call.method, stage, call)
-        return call.callee.text, Meaning(
-            declared(call.callee.text).entity, self.pipeline, call.callee.span, stage, call
-        )
+            return self._method(call.callee.text, call.method, stage, call)
+        return self._nested(call, stage)
 
     def called(self, call: Call, stage: Stage) -> tuple[Meaning, ...]:
         """The meanings of a call's method: the callee's, and that of the tool which an agent's call runs first."""
@@ -278,7 +276,7 @@ class PipelineNames:
 
     def _items(self, stage: nodes.FanOutStage) -> dict[str, Meaning]:
         """The items of a fan-out by their keys."""
-        return dict(self.item_of(item, stage) for item in stage.items)
+        return dict(zip(item_keys(stage), (self.item_of(item, stage) for item in stage.items), strict=True))
 
     def _owners(self, name: str, members: Iterable[Meaning]) -> Iterator[Meaning]:
         """What the name of a namespace means, for what is read in it: a callee, a source of events, or both."""

@@ -213,7 +213,7 @@ def _refuse_output_key(analysis: Analysis, entity: Entity, pipeline: Pipeline) -
     names = pipeline_names(analysis, pipeline) if isinstance(stage, nodes.FanOutStage) else None
     if names is None or not isinstance(stage, nodes.FanOutStage):
         return
-    keys = (names.item_of(item, stage)[1].entity for item in stage.items)
+    keys = (names.item_of(item, stage).entity for item in stage.items)
     reader = _reader_of_keys(analysis, pipeline, entity.name) if entity in keys else None
     if reader is not None:
         _refuse(f"`{entity.name}` is also a key of what `{pipeline.name.text}` gives, {reader}; change it by hand")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from halo_lang import nodes
-from halo_lang.checks.walk import bindings
+from halo_lang.checks.walk import bindings, item_keys
 from halo_lang.diagnostics import Diagnostic, Related, error
-from halo_lang.nodes import Declaration, FanOutItem, FanOutStage, Name, Pipeline
+from halo_lang.nodes import Declaration, FanOutStage, Name, Pipeline
 from halo_lang.source import Span
 from halo_lang.symbols import Kind, Scope
 
@@ -96,12 +95,8 @@ def _twice(names: Iterable[Name], what: str) -> Iterator[Diagnostic]:
 
 
 def _repeated_keys(stage: FanOutStage) -> Iterator[Diagnostic]:
-    shared = Counter(_short_key(item) for item in stage.items)
     first: dict[str, Span] = {}
-    for item in stage.items:
-        key = _short_key(item)
-        if shared[key] > 1 and item.binding is None:
-            key = _full_key(item)
+    for item, key in zip(stage.items, item_keys(stage), strict=True):
         place = item.binding.span if item.binding is not None else item.call.callee.span
         if key not in first:
             first[key] = place
@@ -109,13 +104,3 @@ def _repeated_keys(stage: FanOutStage) -> Iterator[Diagnostic]:
         message = f"two items of this block give their result the key `{key}`"
         related = (Related("the first", first[key]),)
         yield error("HL205", message, place, hint="name the results apart with `as`", related=related)
-
-
-def _short_key(item: FanOutItem) -> str:
-    """The key of an item's result: its `as` name, else the method's or the pipeline's name (spec 2.2)."""
-    return (item.binding or item.call.method or item.call.callee).text
-
-
-def _full_key(item: FanOutItem) -> str:
-    call = item.call
-    return call.callee.text if call.method is None else f"{call.callee.text}.{call.method.text}"

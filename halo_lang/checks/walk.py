@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -53,6 +54,21 @@ def flowing(stages: Sequence[Stage], number: int) -> int | None:
             case _:
                 return earlier
     return None
+
+
+def item_keys(stage: nodes.FanOutStage) -> list[str]:
+    """The keys of what a fan-out gives, one an item (spec 2.2).
+
+    A key is the item's `as` name, else its method's or pipeline's name; where several share that, the callee is in it.
+    """
+    short = [(item.binding or item.call.method or item.call.callee).text for item in stage.items]
+    shared = Counter(short)
+    pairs = zip(stage.items, short, strict=True)
+    return [_full_key(item.call) if shared[key] > 1 and item.binding is None else key for item, key in pairs]
+
+
+def _full_key(call: Call) -> str:
+    return call.callee.text if call.method is None else f"{call.callee.text}.{call.method.text}"
 
 
 def type_names(type_: nodes.TypeRef) -> Iterator[Name]:
