@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from halo_lang.analysis import Analysis
 from halo_lang.assist.frames import ARGUMENT_LISTS, Frame, FrameKind, Reading, Token, named_arguments, read
 from halo_lang.assist.quoted import FAR, in_string
 from halo_lang.assist.spots import DECLARATIONS, NOTHING, Place, behind, in_model
-from halo_lang.lexicon import DECLARATION_KEYWORDS
+from halo_lang.lexicon import DECLARATION_KEYWORDS, MAX_NESTING
 from halo_lang.nodes import Pipeline
 from halo_lang.program import Unit
 from halo_lang.records import record
@@ -98,16 +98,16 @@ def locate(analysis: Analysis, offset: int) -> Cursor:
     )
 
 
-def enclosing(analysis: Analysis, offset: int) -> tuple[Arguments, ...]:
-    """The argument lists around an offset, the innermost last."""
+def enclosing(analysis: Analysis, offset: int) -> Iterator[Arguments]:
+    """The argument lists around an offset, the innermost first."""
     text = analysis.program.source.text
     offset = max(0, min(offset, len(text)))
     unit, base = _unit(analysis, offset)
     reading = _read(unit, offset - base)
-    if reading.comment:
-        return ()
-    lists = (frame for frame in reading.frames if frame.kind in ARGUMENT_LISTS)
-    return tuple(_arguments(frame, unit.text, offset - base) for frame in lists)
+    if not reading.comment:
+        for frame in reversed(reading.frames[-MAX_NESTING:]):
+            if frame.kind in ARGUMENT_LISTS:
+                yield _arguments(frame, unit.text, offset - base)
 
 
 # --- the cursor's word and unit
@@ -183,7 +183,7 @@ def _place(reading: Reading, text: str, base: int, word: Span, offset: int) -> t
     return place, word
 
 
-_LEADING: Final = {FrameKind.SETTINGS: 1, FrameKind.EACH: 1, FrameKind.LOOP: 2}
+_LEADING: Final = {FrameKind.SETTINGS: 1, FrameKind.EACH: 1, FrameKind.LISTEN: 1, FrameKind.LOOP: 2}
 """How many arguments stand in front of those that a signature describes."""
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, MODEL, NAME, STAGE_OPERATOR, STRING
+from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, MAX_NESTING, MODEL, NAME, STAGE_OPERATOR, STRING
 from halo_lang.source import Span
 
 _TOKEN: Final = re.compile(
@@ -226,8 +226,10 @@ def _operator(reading: Reading, match: re.Match[str]) -> None:
 
 def _leads(match: re.Match[str]) -> bool:
     """Whether nothing stands in front of it on its line."""
-    text, start = match.string, match.start()
-    return not text[text.rfind("\n", 0, start) + 1 : start].strip()
+    text, position = match.string, match.start()
+    while position and text[position - 1] in " \t\r":
+        position -= 1
+    return position == 0 or text[position - 1] == "\n"
 
 
 def _open(reading: Reading, match: re.Match[str]) -> None:
@@ -235,16 +237,18 @@ def _open(reading: Reading, match: re.Match[str]) -> None:
 
 
 def _close(reading: Reading, match: re.Match[str]) -> None:
-    depth = len(reading.frames) - 1
-    while depth and _CLOSING[reading.frames[depth].bracket] != match[0]:
-        depth -= 1
-    if depth == 0:
+    """Close the nearest bracket that fits, and what was left open in it; a bracket that closes nothing is left out."""
+    frames = reading.frames
+    deepest = len(frames) - 1
+    near = range(deepest, max(0, deepest - MAX_NESTING), -1)
+    depth = next((depth for depth in near if _CLOSING[frames[depth].bracket] == match[0]), None)
+    if depth is None:
         return
-    frame = reading.frames[depth]
+    frame = frames[depth]
     frame.end_item()
     if frame.kind is FrameKind.EACH:
         reading.each = frame
-    del reading.frames[depth:]
+    del frames[depth:]
     reading.frame.item.append(Token(frame.bracket + match[0], frame.start))
 
 

@@ -33,7 +33,7 @@ class SignatureHelp:
 
 def signature_help(analysis: Analysis, offset: int) -> SignatureHelp | None:
     """The signature of the innermost argument list around an offset that anything is known about."""
-    for arguments in reversed(enclosing(analysis, offset)):
+    for arguments in enclosing(analysis, offset):
         described = describe(arguments, analysis)
         if described is not None:
             return _help(described, arguments)

@@ -41,10 +41,11 @@ def values(view: View) -> Iterator[Candidate]:
     parameter = view.parameter
     if parameter is not None:
         yield from _TYPED.get(parameter.type, _plain)(view, parameter)
-    if _is_fixed(view):
-        return
-    yield from in_reach(view)
-    yield from _constants(parameter)
+    if parameter is not None and parameter.name == "channel":
+        yield from names.declared(view, view.named(Kind.TOOL), rank=2)
+    if not _is_fixed(view):
+        yield from in_reach(view)
+        yield from _constants(parameter)
 
 
 def operands(view: View) -> Iterator[Candidate]:
