@@ -11,6 +11,8 @@ HaloError
 ├── ToolError                 a tool refused or failed
 ├── SignalError               an answer was refused; the run is unchanged
 │   └── AmbiguousSignal       AlreadyAnswered      UnknownInterrupt   UnknownRun
+├── RunRefused                a run cannot be continued that way; it is unchanged
+│   └── RunBusy               StagesDiffer
 └── StoreError                a journal or a store cannot be read or written
 
 Control flow (a pause, a halt) is not an error: see engine/effects.py.
@@ -42,10 +44,11 @@ class Place:
 class HaloError(Exception):
     """Root of all errors. `place` is the innermost failing stage, `attempt` the try that failed (from 1).
 
-    `hint` says what to do where the message does not.
+    `path` is the structural path of that stage's execution. `hint` says what to do where the message does not.
     """
 
     place: Place | None = None
+    path: str | None = None
     attempt: int = 1
     hint: str | None = None
 
@@ -174,3 +177,15 @@ class UnknownInterrupt(SignalError):
 
 class UnknownRun(SignalError):
     """No run has this id."""
+
+
+class RunRefused(HaloError):
+    """A run cannot be continued as asked; nothing changed."""
+
+
+class RunBusy(RunRefused):
+    """Another process is at work on the run; the message names it."""
+
+
+class StagesDiffer(RunRefused):
+    """Under `--strict`: the program differs where the run has been already; the message names the stage."""

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.errors import HaloError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
 
 Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrupted"]
 InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
@@ -18,7 +18,8 @@ class Interrupt:
     """One open question to a human, or one awaited event.
 
     `id` is made of run, structural path and occurrence: distinct, and the same after every resume. `choices` are the
-    literals that the program later compares the answer with. Times are ISO 8601 UTC.
+    literals that the program later compares the answer with. Times are ISO 8601 UTC. `former` is the answer that the
+    question had in the run that this one continues; MISSING where it had none.
     """
 
     id: str
@@ -34,9 +35,11 @@ class Interrupt:
     binding: str | None = None
     asked_at: str | None = None
     expires_at: str | None = None
+    former: Json | Missing = MISSING
 
     def to_json(self) -> JsonObject:
-        return {
+        """The shape of spec 8.1, with `formerAnswer` where there is one."""
+        document: JsonObject = {
             "id": self.id,
             "kind": self.kind,
             "message": self.message,
@@ -48,6 +51,48 @@ class Interrupt:
             "askedAt": self.asked_at,
             "expiresAt": self.expires_at,
         }
+        return document if self.former is MISSING else document | {"formerAnswer": self.former}
+
+    def to_stored(self) -> JsonObject:
+        """For the journal: also what only the engine needs."""
+        return {**self.to_json(), "runId": self.run_id, "path": self.path, "binding": self.binding}
+
+    @classmethod
+    def from_stored(cls, document: JsonObject) -> Interrupt:
+        """The inverse of `to_stored`."""
+        return cls(
+            id=document["id"],
+            run_id=document["runId"],
+            kind=document["kind"],
+            message=document["message"],
+            stage=document["stage"],
+            path=document["path"],
+            channel=document["channel"],
+            attachments=tuple(document["attachments"]),
+            choices=tuple(document["choices"]),
+            event=document["event"],
+            binding=document["binding"],
+            asked_at=document["askedAt"],
+            expires_at=document["expiresAt"],
+            former=document.get("formerAnswer", MISSING),
+        )
+
+
+@record
+class Answer:
+    """An answer to a question, and who gave it, when (ISO 8601 UTC) and how: `terminal`, `ahead`, `api`, …"""
+
+    value: Json
+    by: str | None = None
+    at: str | None = None
+    how: str = "api"
+    signal: str | None = None
+    """The id of the message that brought it, where it was sent before it was asked for."""
+
+    def credit(self) -> JsonObject:
+        """What a journal keeps beside the value."""
+        document: JsonObject = {"by": self.by, "at": self.at, "how": self.how}
+        return document if self.signal is None else document | {"signal": self.signal}
 
 
 @record

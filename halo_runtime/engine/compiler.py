@@ -62,9 +62,9 @@ class PipelineCompiler:
             output=self.output,
         )
 
-    def info(self, kind: str, label: str, span: Span) -> StageInfo:
-        """The info of the stage that comes next."""
-        return StageInfo(len(self.stages), kind, label, self.plan.place(self.node, span, label))
+    def info(self, kind: str, label: str, span: Span, *made_of: object) -> StageInfo:
+        """The info of the stage that comes next; `made_of` are the nodes that say all of it."""
+        return StageInfo(len(self.stages), kind, label, self.plan.place(self.node, span, label), made_of)
 
     def call(self, node: nodes.Call, *, makes_output: bool = False) -> Call:
         """The compiled call; `makes_output` where its result is the pipeline's output."""
@@ -229,20 +229,21 @@ def _pipe(compiler: PipelineCompiler, stage: nodes.PipeStage) -> None:
 
 def _add_pipe(compiler: PipelineCompiler, call: nodes.Call, binding: nodes.Name | None, span: Span, last: bool) -> None:
     compiler.calls_agent(call)
-    info = compiler.info("pipe", f"|> {call_label(call)}", span)
+    info = compiler.info("pipe", f"|> {call_label(call)}", span, call, binding)
     compiled = compiler.call(call, makes_output=last)
     compiler.stages.append(Pipe(info, compiled, compiler.storage(call, binding)))
 
 
 def _gate(compiler: PipelineCompiler, stage: nodes.GateStage) -> None:
-    info = compiler.info("gate", f"|? ({condition_label(stage.condition)})", stage.operator)
+    info = compiler.info("gate", f"|? ({condition_label(stage.condition)})", stage.operator, stage.condition)
     compiler.stages.append(Gate(info, compiler.condition(stage.condition)))
     if stage.call is not None:
         _add_pipe(compiler, stage.call, stage.binding, stage.call.span, compiler.is_last(stage))
 
 
 def _branch(compiler: PipelineCompiler, stage: nodes.BranchStage) -> None:
-    info = compiler.info("branch", f"|? {{ {', '.join(call_label(arm.call) for arm in stage.arms)} }}", stage.operator)
+    label = f"|? {{ {', '.join(call_label(arm.call) for arm in stage.arms)} }}"
+    info = compiler.info("branch", label, stage.operator, stage)
     compiler.calls_agent(*(arm.call for arm in stage.arms))
     arms = tuple(
         CompiledArm(
@@ -256,9 +257,8 @@ def _branch(compiler: PipelineCompiler, stage: nodes.BranchStage) -> None:
 
 
 def _fan_out(compiler: PipelineCompiler, stage: nodes.FanOutStage) -> None:
-    info = compiler.info(
-        "fanout", f"|* {{ {', '.join(call_label(item.call) for item in stage.items)} }}", stage.operator
-    )
+    label = f"|* {{ {', '.join(call_label(item.call) for item in stage.items)} }}"
+    info = compiler.info("fanout", label, stage.operator, stage)
     compiler.calls_agent(*(item.call for item in stage.items))
     items = tuple(
         CompiledItem(key, compiler.call(item.call), compiler.storage(item.call, item.binding))
@@ -280,7 +280,7 @@ def _keys(items: tuple[nodes.FanOutItem, ...]) -> list[str]:
 
 
 def _each(compiler: PipelineCompiler, stage: nodes.EachStage) -> None:
-    info = compiler.info("each", f"|* each({stage.item.text}) => {call_label(stage.call)}", stage.operator)
+    info = compiler.info("each", f"|* each({stage.item.text}) => {call_label(stage.call)}", stage.operator, stage)
     compiler.calls_agent(stage.call)
     settings = catalog.EACH.bind(*split_arguments(stage.args)).arguments
     on_error = settings.get("onError")
@@ -299,14 +299,14 @@ def _each(compiler: PipelineCompiler, stage: nodes.EachStage) -> None:
 
 def _yield(compiler: PipelineCompiler, stage: nodes.YieldStage) -> None:
     arguments = catalog.YIELD.bind(*split_arguments(stage.args)).arguments
-    info = compiler.info("yield", "|! yield", stage.operator)
+    info = compiler.info("yield", "|! yield", stage.operator, stage)
     choices = choices_after(compiler.node, stage, ())
     compiler.stages.append(Ask(info, compiler.expressions(arguments), choices, _text(stage.binding)))
 
 
 def _listen(compiler: PipelineCompiler, stage: nodes.ListenStage) -> None:
     source, event = stage.source.text, stage.event.text
-    info = compiler.info("listen", f"~> listen({source}.{event})", stage.operator)
+    info = compiler.info("listen", f"~> listen({source}.{event})", stage.operator, stage)
     choices = choices_after(compiler.node, stage, (source, event))
     compiler.stages.append(Listen(info, source, event, choices, _text(stage.binding)))
 
@@ -318,7 +318,10 @@ def _loop(compiler: PipelineCompiler, stage: nodes.LoopStage) -> None:
     settings = catalog.LOOP.bind(*split_arguments(stage.args)).arguments
     compiler.stages.append(
         Loop(
-            info=compiler.info("loop", f"|<> loop({agent})", stage.operator),
+            # Its bound is not part of it: a loop that ran out of rounds goes on with a larger one.
+            info=compiler.info(
+                "loop", f"|<> loop({agent})", stage.operator, stage.agent, stage.condition, stage.binding
+            ),
             agent=agent,
             target=compiler.targets[agent],
             condition=compiler.condition(condition),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from halo_runtime.engine.journal import (
     TIMEOUT,
@@ -20,8 +21,9 @@ from halo_runtime.engine.journal import (
     error_to_record,
 )
 from halo_runtime.engine.replay import ReplayOrder
+from halo_runtime.engine.reuse import Reuse
 from halo_runtime.errors import HaloError, ReplayError, TimeoutExceeded
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Interrupt
 from halo_runtime.values import digest
@@ -54,6 +56,13 @@ class Paused(ControlFlow):
         self.interrupts = interrupts
 
 
+class Unrecorded(Paused):
+    """A rehearsal has come to an effect that its journal does not hold: as far as the run is known."""
+
+    def __init__(self) -> None:
+        super().__init__(())
+
+
 class TimeUp(ControlFlow):
     """A replay has come to where the time limit of the pipeline at `path` had run out, with `error`."""
 
@@ -72,20 +81,39 @@ def ending_of(problem: BaseException) -> str:
     return "paused" if isinstance(problem, Paused) else "cancelled"
 
 
+def _nobody() -> JsonObject | None:
+    """Most effects are nobody's answer."""
+    return None
+
+
 class Effects:
     """Performs effects once and records them in `journal`, errors without secrets.
 
-    Results come without them already: who does the effect knows which parts of it are anybody's text.
+    Results come without them already: who does the effect knows which parts of it are anybody's text. `reuse` is the
+    run that this one continues, whose results are taken where they still fit. `rehearsal`: nothing is done at all.
     """
 
-    def __init__(self, journal: Journal, redactor: Redactor) -> None:
+    def __init__(
+        self, journal: Journal, redactor: Redactor, *, reuse: Reuse | None = None, rehearsal: bool = False
+    ) -> None:
         self.journal = journal
+        self.reuse = reuse
+        self.rehearsal = rehearsal
         self._redactor = redactor
-        self._order = ReplayOrder(journal)
+        self._order = ReplayOrder([*journal, *(reuse.records if reuse is not None else ())])
 
     def recorded(self, path: str) -> bool:
         """Whether the effect at `path` has ended before, so that performing it does nothing."""
         return self.journal.find(path) is not None
+
+    def in_doubt(self, path: str) -> bool:
+        """Whether the effect at `path` had begun and nothing is known of its end."""
+        return self.journal.in_doubt(path) or (self.reuse is not None and self.reuse.in_doubt(path))
+
+    def was_reused(self, path: str) -> bool:
+        """Whether the effect at `path` was taken from the run that this one continues."""
+        found = self.journal.find(path)
+        return found is not None and found.reused
 
     async def perform(
         self,
@@ -96,19 +124,28 @@ class Effects:
         *,
         origins: Origins = NO_ORIGINS,
         guards: Origins = NO_ORIGINS,
+        once: bool = False,
+        answer: Callable[[], JsonObject | None] = _nobody,
     ) -> Json:
         """The result of the effect at `path`: from the journal if it is there, else from `do()`, then recorded.
 
         `do` returns a JSON value or raises a HaloError, which is recorded too. A pause leaves no record: the effect
-        has not ended. Raises ReplayError where the journal holds another request at this path.
+        has not ended. `once`: it must not happen twice, so that it begins is kept before it does. `answer` tells who
+        gave it, for answers. Raises ReplayError where the journal holds another request at this path.
         """
-        record = self.journal.find(path)
+        asked = digest(request)
+        record = self.journal.find(path) or self._reused(path, kind, asked)
         if record is not None:
-            return await self._replay(record, kind, request)
+            return await self._replay(record, kind, asked)
+        if self.rehearsal:
+            raise Unrecorded
 
         def note(outcome: Outcome, result: Json) -> None:
             sources = (tuple(sorted(origins)), tuple(sorted(guards)))
-            self.journal.append(EffectRecord(path, kind, digest(request), outcome, result, *sources))
+            self.journal.append(EffectRecord(path, kind, asked, outcome, result, *sources, answer=answer()))
+
+        if once:
+            self.journal.begin(path)
 
         try:
             result = await do()
@@ -122,8 +159,17 @@ class Effects:
         note("done", result)
         return result
 
-    async def _replay(self, record: EffectRecord, kind: EffectKind, request: Json) -> Json:
-        if record.kind != kind or record.request_sha256 != digest(request):
+    def _reused(self, path: str, kind: EffectKind, asked: str) -> EffectRecord | None:
+        """The record of the run that this one continues, now this one's too; None where it does not fit."""
+        found = self.reuse.take(path, kind, asked) if self.reuse is not None else None
+        if found is None:
+            return None
+        record = replace(found, reused=True)
+        self.journal.append(record)
+        return record
+
+    async def _replay(self, record: EffectRecord, kind: EffectKind, asked: str) -> Json:
+        if record.kind != kind or record.request_sha256 != asked:
             raise ReplayError(
                 f"the journal holds another {record.kind} effect at {record.path}: "
                 "it was made by another program or from other input; run without it"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from halo_lang import Program
+from halo_lang import Program, nodes
 from halo_lang.records import record
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
@@ -17,10 +17,10 @@ from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.interpreter import walk
 from halo_runtime.engine.journal import EffectRecord, Journal
-from halo_runtime.engine.limits import TimeLimit
 from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.policies import bind_policies
-from halo_runtime.engine.reach import reach
+from halo_runtime.engine.reach import Reach, reach
+from halo_runtime.engine.reuse import Reuse
 from halo_runtime.engine.run import Run
 from halo_runtime.engine.strand import Strand
 from halo_runtime.engine.toolbox import ToolBox
@@ -30,14 +30,19 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.redaction import Redactor
-from halo_runtime.results import Context, Interrupt, RunResult, Status, error_to_json
+from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
 from halo_runtime.tools.base import ToolFactory
 from halo_runtime.values import digest
 
 
 @record
 class Order:
-    """What is to be run. `timeout` in seconds; `journal` is written, and what it holds is not done again."""
+    """What is to be run. `timeout` in seconds; `journal` is written, and what it holds is not done again.
+
+    `reuse` is the run that this one continues. `rehearsal`: walk as far as the journal reaches and do nothing.
+    `time_left` are the seconds that time limits had when the run stopped, by path. `used`: what is still to be
+    configured, None for all that can be reached.
+    """
 
     program: Program
     pipeline: str
@@ -46,6 +51,10 @@ class Order:
     journal: Journal
     controller: Controller | None = None
     timeout: float | None = None
+    reuse: Reuse | None = None
+    rehearsal: bool = False
+    time_left: Mapping[str, float] = field(default_factory=dict[str, float])
+    used: Reach | None = None
 
 
 @dataclass(slots=True)
@@ -59,7 +68,7 @@ class Services:
     clock: Clock
     models: ModelRegistry
     redactor: Redactor
-    asker: Callable[[Interrupt], Awaitable[Json]]
+    asker: Callable[[Interrupt], Awaitable[Answer]]
     send: Callable[[SystemEvent], None]
     replies: ModelProvider | None = None
     model: str | None = None
@@ -78,22 +87,26 @@ class Execution:
         self._task: asyncio.Task[RunResult] | None = None
         self._stopping = False
         tools, policies = _configure(plan, order, services)
-        _restore_cursors(order.journal, services.replies)
+        if services.replies is not None:
+            restore_cursors(order.journal, services.replies)
         clean_inputs = services.redactor.json(order.inputs)
         self._chain = Chain(plan.program_sha256, order.pipeline, digest(clean_inputs))
+        recorder = order.journal.recorder
         self._run = Run(
             run_id=order.run_id,
             plan=plan,
-            effects=Effects(order.journal, services.redactor),
+            effects=Effects(order.journal, services.redactor, reuse=order.reuse, rehearsal=order.rehearsal),
             emitter=Emitter(observers),
             redactor=services.redactor,
             clock=services.clock,
-            strand=Strand(self._chain),
+            strand=Strand(self._chain, recorder),
             tools=tools,
             provider_of=services.provider,
             policies=policies,
             asker=services.asker,
             send=services.send,
+            recording=recorder is not None,
+            time_left=dict(order.time_left),
             controller=order.controller,
             controlled=order.controller is not None or any(record.kind == "control" for record in order.journal),
             model=services.model,
@@ -118,6 +131,11 @@ class Execution:
             await run.tools.close()
             if run.emitter.active:
                 await asyncio.to_thread(run.emitter.close)
+
+    @property
+    def unfinished(self) -> tuple[nodes.Call, ...]:
+        """After a rehearsal: the calls that are still to be done."""
+        return tuple(self._run.unfinished)
 
     def stop(self) -> None:
         """Cancel the run; its result has status `interrupted`."""
@@ -152,15 +170,36 @@ class Execution:
         return self._result(status, error, interrupts)
 
     async def _walk(self) -> None:
-        run, frame, timeout = self._run, self._frame, self._order.timeout
-        if frame.plan.directives.checkpoint:
-            run.warn(frame, "@checkpoint: this version keeps no journal on disk, so the run cannot be continued later")
+        frame, timeout = self._frame, self._order.timeout
+        if frame.plan.directives.checkpoint and not self._run.recording:
+            self._run.warn(frame, "@checkpoint: without a store the run is not kept and cannot be continued later")
         if timeout is None:
             await walk(frame)
             return
-        frame.limit = TimeLimit(timeout, "the run", frame.path)
-        async with frame.limit.enforced(lambda error: run.effects.time_ran_out(frame.path, error)):
+        async with self._run.time_limit(frame, timeout, "the run"):
             await walk(frame)
+
+    def closing(self, result: RunResult) -> JsonObject:
+        """What a journal keeps of how the run stopped, beside the stages and effects that it has (see store/)."""
+        run, meta, chain = self._run, result.context.meta, self._chain
+        trace = result.context.trace
+        ended = result.status in ("completed", "halted", "failed")
+        return {
+            "status": result.status,
+            "output": result.output,
+            "current": result.context.current,
+            "error": None if result.error is None else error_to_json(result.error),
+            "failedAt": None if result.error is None else result.error.path,
+            "interrupts": [question.to_stored() for question in result.interrupts],
+            "news": run.strand.news(),
+            "shadow": meta["shadow"],
+            "timeLeft": {path: limit.left() for path, limit in run.limits.items()},
+            "cost": meta["cost"],
+            "tokens": meta["tokens"],
+            "end": trace[-1] if ended else None,
+            "entries": chain.length,
+            "head": result.head,
+        }
 
     def _result(self, status: Status, error: HaloError | None, interrupts: tuple[Interrupt, ...]) -> RunResult:
         """The public result: everything in it has gone through the redactor."""
@@ -180,14 +219,20 @@ class Execution:
 
 
 def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, Mapping[str, tuple[BoundRule, ...]]]:
-    """Tools and policies that the pipeline can reach; ConfigError names everything that is missing, at once."""
-    used = reach(order.program, order.pipeline)
+    """Tools and policies that the pipeline can reach; ConfigError names everything that is missing, at once.
+
+    What has no work left to do may be missing (spec 12.5), but the secrets that can be read are kept secret.
+    """
+    everything = reach(order.program, order.pipeline)
+    used = everything if order.used is None else order.used
     tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
-    policies, problems = bind_policies(order.program, used.policies)
-    problems += tools.prepare(used.tools)
-    if services.replies is None:
-        models = {services.model or plan.agent(name).model for name in used.agents}
-        problems += _missing_models(services.models, models)
+    policies, problems = bind_policies(order.program, everything.policies)
+    tools.prepare(everything.tools - used.tools)
+    if not order.rehearsal:
+        problems += tools.prepare(used.tools)
+        if services.replies is None:
+            models = {services.model or plan.agent(name).model for name in used.agents}
+            problems += _missing_models(services.models, models)
     if problems:
         raise ConfigError("\n".join(problems))
     return tools, policies
@@ -205,10 +250,10 @@ def _missing_models(registry: ModelRegistry, models: set[str]) -> list[str]:
     return problems
 
 
-def _restore_cursors(journal: Journal, replies: ModelProvider | None) -> None:
+def restore_cursors(records: Iterable[EffectRecord], replies: ModelProvider) -> None:
     """Tell a scripted provider which replies a journal holds already, so that it goes on after them."""
-    cursors = [_cursor(record) for record in journal if record.kind == "model" and record.outcome != "cancelled"]
-    if replies is not None and cursors:
+    cursors = [_cursor(record) for record in records if record.kind == "model" and record.outcome != "cancelled"]
+    if cursors:
         replies.restore(cursors)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from halo_runtime.engine.directives import NO_DIRECTIVES, Directives
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
+from halo_runtime.engine.journal import Step
 from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
 from halo_runtime.values import lookup
 
@@ -130,6 +131,22 @@ class Frame:
         count = self.visits[index]
         self.visits[index] = count + 1
         return f"{self.path}/{index}#{count}" if count else f"{self.path}/{index}"
+
+    def step(self, value: Json | Missing = MISSING) -> Step | None:
+        """What the stage's execution did, for a run that is kept; `value` is an item's, which flows in a block only."""
+        run, stage = self.run, self.stage
+        if not run.recording or stage is None:
+            return None
+        item = value is not MISSING
+        return Step(
+            frame=self.path,
+            pipeline=self.plan.name,
+            index=stage.info.index,
+            line=stage.info.place.line,
+            arguments=self.input,
+            current=value if item else self.current,
+            stored={} if item else self.stored,
+        )
 
     def standing_still(self) -> AbstractContextManager[None]:
         """Stop the time limits around while people are asked."""

@@ -17,11 +17,11 @@ from halo_runtime.engine.controller import (
     command_from_json,
     command_to_json,
 )
-from halo_runtime.engine.effects import NO_ORIGINS, Halted, ending_of
+from halo_runtime.engine.effects import NO_ORIGINS, Halted, Paused, ending_of
 from halo_runtime.engine.events import StageFinished, StageStarted
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.limits import TimeLimit
 from halo_runtime.engine.plan import StagePlan
+from halo_runtime.engine.reach import unfinished_calls
 from halo_runtime.errors import HaloError, RunError
 from halo_runtime.json_types import Json
 
@@ -39,6 +39,7 @@ async def walk(frame: Frame) -> None:
     except HaloError as error:
         if error.place is None:  # no stage failed but the pipeline: its time is over, its output does not fit
             error.place = frame.plan.place
+            error.path = frame.path
         raise
 
 
@@ -47,8 +48,7 @@ async def _run_in_time(frame: Frame) -> None:
     if seconds is None:
         await _run(frame)
         return
-    limit = frame.limit = TimeLimit(seconds, f"the pipeline {frame.plan.name}", frame.path, frame.limit)
-    async with limit.enforced(lambda error: frame.run.effects.time_ran_out(frame.path, error)):
+    async with frame.run.time_limit(frame, seconds, f"the pipeline {frame.plan.name}"):
         await _run(frame)
 
 
@@ -80,6 +80,9 @@ async def _step(frame: Frame, stage: StagePlan) -> int:
     frame.stored = {}
     path = frame.visit(info.index)
     before = frame.digest
+    reuse = run.effects.reuse
+    if reuse is not None:
+        reuse.enter(path, frame.plan.name, stage, before)
     if run.emitter.active:
         run.emitter.emit(StageStarted(run.run_id, path, info.kind, info.label, info.place.line))
     try:
@@ -87,7 +90,9 @@ async def _step(frame: Frame, stage: StagePlan) -> int:
     except BaseException as problem:
         _interrupted(frame, stage, path, before, problem)
         raise
-    frame.strand.record(path, info.kind, info.label_json, before, frame.digest)
+    frame.strand.record(path, info.kind, info.label_json, before, frame.digest, frame.step())
+    if reuse is not None:
+        reuse.leave(path)
     if run.emitter.active:
         _finished(frame, stage, path, "completed", frame.current)
     return following
@@ -97,8 +102,11 @@ def _interrupted(frame: Frame, stage: StagePlan, path: str, before: str, problem
     """Tell how a stage ended that did not complete; an error learns its place from the innermost stage."""
     if isinstance(problem, HaloError) and problem.place is None:
         problem.place = stage.info.place
+        problem.path = path
+    if isinstance(problem, Paused) and frame.run.effects.rehearsal:
+        frame.run.unfinished += unfinished_calls(frame.plan, stage)
     if isinstance(problem, Halted) and stage.info.kind == "gate":
-        frame.strand.record(path, "gate", stage.info.label_json, before, frame.digest)
+        frame.strand.record(path, "gate", stage.info.label_json, before, frame.digest, frame.step())
     if frame.run.emitter.active:
         _finished(frame, stage, path, ending_of(problem), None)
 

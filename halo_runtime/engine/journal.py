@@ -8,7 +8,7 @@ occurs once, so any part of a journal is a journal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime import errors
@@ -27,7 +27,8 @@ class EffectRecord:
 
     `request_sha256` tells what was asked, `result` is its JSON result (the error's JSON when it failed, null when it
     was cancelled). `origins` are the effects its request's values came from, `guards` those that the conditions on
-    the way to it read.
+    the way to it read. `reused`: taken from the journal of the run that this one continues. `answer` tells of an
+    answer who gave it, when and how.
     """
 
     path: str
@@ -37,17 +38,25 @@ class EffectRecord:
     result: Json
     origins: tuple[str, ...] = ()
     guards: tuple[str, ...] = ()
+    reused: bool = False
+    answer: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        return {
+        """All fields; those that seldom hold anything only where they do."""
+        document: JsonObject = {
             "path": self.path,
             "kind": self.kind,
             "request": self.request_sha256,
             "outcome": self.outcome,
             "result": self.result,
+        }
+        seldom = {
             "origins": list(self.origins),
             "guards": list(self.guards),
+            "reused": self.reused,
+            "answer": self.answer,
         }
+        return document | {name: value for name, value in seldom.items() if value}
 
     @classmethod
     def from_json(cls, document: JsonObject) -> EffectRecord:
@@ -58,26 +67,103 @@ class EffectRecord:
             request_sha256=document["request"],
             outcome=document["outcome"],
             result=document["result"],
-            origins=tuple(document["origins"]),
-            guards=tuple(document["guards"]),
+            origins=tuple(document.get("origins", ())),
+            guards=tuple(document.get("guards", ())),
+            reused=document.get("reused", False),
+            answer=document.get("answer"),
         )
 
 
-class Journal:
-    """An append-only list of effect records with a look-up by path, in memory.
+class Recorder(Protocol):
+    """Keeps a run beyond the process: what is told to it can be read back as the run (see store/runlog.py).
 
+    Raises StoreError where it cannot keep something.
+    """
+
+    def effect(self, record: EffectRecord) -> None:
+        """An effect has ended."""
+        ...
+
+    def begun(self, path: str) -> None:
+        """An effect that must not happen twice is about to begin; it is kept for certain before this returns."""
+        ...
+
+    def stage(self, entry: StageEntry, news: JsonObject) -> None:
+        """A stage execution has entered the trace; `news` is what `context.meta` has got since the one before."""
+        ...
+
+    def settle(self) -> None:
+        """A stage is over: what was told so far is kept for certain before this returns, if the run asks for that."""
+        ...
+
+
+@record
+class StageEntry:
+    """One entry of the trace with what a reader needs to see the run as it was then.
+
+    `seq` and `hash` are the trace's. `frame` is the path of the pipeline call, `pipeline` its name and `index` the
+    stage's number there; `arguments` are the call's. `current` flows on, `stored` is what was written to the
+    results, by name (`summary`, `Bot.answer`).
+    """
+
+    seq: int
+    hash: str
+    path: str
+    kind: str
+    label: str
+    input_sha256: str
+    output_sha256: str
+    step: Step
+
+
+@record
+class Step:
+    """What a stage execution did to its pipeline call's state (see StageEntry)."""
+
+    frame: str
+    pipeline: str
+    index: int
+    line: int
+    arguments: JsonObject
+    current: Json
+    stored: JsonObject
+
+
+class Journal:
+    """An append-only list of effect records with a look-up by path; `recorder` keeps each as it comes.
+
+    `begun` are paths of effects that had begun when the journal was written: those without a record are in doubt.
     Raises ValueError when a path is recorded twice: paths are the identity of effects, a collision is a defect.
     """
 
-    def __init__(self, records: Iterable[EffectRecord] = ()) -> None:
+    def __init__(
+        self, records: Iterable[EffectRecord] = (), *, begun: Iterable[str] = (), recorder: Recorder | None = None
+    ) -> None:
         self._by_path: dict[str, EffectRecord] = {}
+        self._begun = set(begun)
+        self.recorder: Recorder | None = None
         for entry in records:
             self.append(entry)
+        self.recorder = recorder
 
     def append(self, record: EffectRecord) -> None:
+        """Take a record, and have it kept first: what is not kept has not happened."""
         if record.path in self._by_path:
             raise ValueError(f"effect {record.path} is recorded already")
+        if self.recorder is not None:
+            self.recorder.effect(record)
         self._by_path[record.path] = record
+
+    def begin(self, path: str) -> None:
+        """Note that an effect is about to begin that must not happen twice."""
+        self._begun.add(path)
+        if self.recorder is not None:
+            self.recorder.begun(path)
+
+    def in_doubt(self, path: str) -> bool:
+        """Whether the effect at a path had begun and nothing is known of its end."""
+        found = self._by_path.get(path)
+        return path in self._begun and (found is None or found.outcome == "cancelled")
 
     def find(self, path: str) -> EffectRecord | None:
         return self._by_path.get(path)
@@ -92,9 +178,13 @@ class Journal:
         """A journal of the first `length` records."""
         return Journal(list(self)[:length])
 
+    def copy(self) -> Journal:
+        """A journal of the same records that nobody keeps."""
+        return Journal(self, begun=self._begun)
+
     def without_cancelled(self) -> Journal:
         """A journal to go on from: what was cancelled is to be done again."""
-        return Journal(self._kept())
+        return Journal(self._kept(), begun=self._begun, recorder=self.recorder)
 
     def forget_cancelled(self) -> None:
         """Forget what was cancelled because the run was stopped: it is to be done again."""

@@ -13,23 +13,24 @@ from halo_runtime.errors import TimeoutExceeded
 class TimeLimit:
     """`seconds` for everything inside `enforced`, counted from its start; stands still inside `standing_still`.
 
-    `what` names the limit in the error, `path` is that of the pipeline it holds for. `parent` is the limit around it.
+    `what` names the limit in the error, `path` is that of the pipeline it holds for. `parent` is the limit around it,
+    `left` what is left of `seconds` where a run goes on.
     """
 
-    def __init__(self, seconds: float, what: str, path: str, parent: TimeLimit | None = None) -> None:
+    def __init__(self, seconds: float, what: str, path: str, parent: TimeLimit | None, left: float) -> None:
         self.seconds = seconds
         self._what = what
         self._path = path
         self._parent = parent
         self._timer: asyncio.Timeout | None = None
         self._waiting = 0
-        self._left = seconds
+        self._left = max(left, 0.0)
 
     @asynccontextmanager
     async def enforced(self, on_expiry: Callable[[TimeoutExceeded], None]) -> AsyncGenerator[None]:
         """Cancel the body when time is up, tell `on_expiry`, and raise TimeoutExceeded; a replay's time is up too."""
         try:
-            async with asyncio.timeout(self.seconds) as self._timer:
+            async with asyncio.timeout(self._left) as self._timer:
                 yield
         except TimeUp as up:
             if up.path != self._path:
@@ -44,8 +45,11 @@ class TimeLimit:
 
     def remaining(self) -> float:
         """Seconds left, the limits around this one included."""
-        own = self._left if self._waiting else self._until_end()
-        return min(own, self._parent.remaining()) if self._parent else own
+        return min(self.left(), self._parent.remaining()) if self._parent else self.left()
+
+    def left(self) -> float:
+        """Seconds left of this limit alone."""
+        return self._left if self._waiting else self._until_end()
 
     @contextmanager
     def standing_still(self) -> Generator[None]:
@@ -58,7 +62,7 @@ class TimeLimit:
 
     def _until_end(self) -> float:
         when = self._timer.when() if self._timer else None
-        return self.seconds if when is None else when - asyncio.get_running_loop().time()
+        return self._left if when is None else when - asyncio.get_running_loop().time()
 
     def _stop(self) -> None:
         if self._parent:

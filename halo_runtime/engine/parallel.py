@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.effects import Halted, Paused
 from halo_runtime.engine.strand import Strand
+from halo_runtime.errors import HaloError
 from halo_runtime.results import Interrupt
 
 Result = TypeVar("Result")
@@ -28,11 +29,16 @@ async def run_parallel(job: Job, count: int, concurrency: int, parent: Strand) -
     ending, the items' strands are absorbed into `parent` in item order.
     """
     batch = _Batch(job, count)
+    final = False
     try:
         await batch.run(concurrency)
+        final = not batch.pauses or bool(batch.halts)
+    except HaloError:
+        final = True
+        raise
     finally:
         for strand in batch.strands:
-            parent.absorb(strand)
+            parent.absorb(strand, final=final)
     if batch.halts:
         raise batch.halts[min(batch.halts)]
     if batch.pauses:

@@ -26,13 +26,14 @@ _Kind = TypeVar("_Kind")
 class StageInfo:
     """What every stage knows of itself: its number, its kind for events and trace, its label, where it stands.
 
-    `label_json` is the label as a JSON string, for the hash chain.
+    `label_json` is the label as a JSON string, for the hash chain; `nodes` is the syntax that the stage was made of.
     """
 
     index: int
     kind: str
     label: str
     place: Place
+    nodes: tuple[object, ...] = field(default=(), compare=False)
     label_json: str = field(init=False)
 
     def __post_init__(self) -> None:

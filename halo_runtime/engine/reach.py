@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from halo_lang import Program, nodes
 from halo_lang.records import record
-from halo_runtime.engine.plan import shadows
+from halo_runtime.engine.labels import call_label
+from halo_runtime.engine.plan import PipelinePlan, StagePlan, shadows
+from halo_runtime.engine.stages.loop import Loop
+
+_BLOCKS = ("fanout", "each")
 
 
 @record
@@ -20,28 +25,66 @@ class Reach:
 
 def reach(program: Program, pipeline: str) -> Reach:
     """Everything reachable from a pipeline, through nested pipelines too."""
+    declaration = program.find(pipeline)
+    assert isinstance(declaration, nodes.Pipeline), "chosen among the program's pipelines"
+    return reach_of(program, calls_in(declaration))
+
+
+def reach_of(program: Program, calls: Iterable[nodes.Call]) -> Reach:
+    """Everything that calls lead to."""
     agents: set[str] = set()
     tools: set[str] = set()
-    seen: set[str] = set()
-    pending = [pipeline]
+    pipelines: set[str] = set()
+    pending = list(calls)
     while pending:
-        name = pending.pop()
-        declaration = program.find(name)
-        if name in seen or not isinstance(declaration, nodes.Pipeline):
-            continue
-        seen.add(name)
-        for call in _calls(declaration):
-            target = program.find(call.callee.text)
-            if isinstance(target, nodes.Pipeline):
-                pending.append(target.name.text)
-            elif isinstance(target, nodes.Provider):
-                tools.add(target.name.text)
-            elif isinstance(target, nodes.Agent):
-                agents.add(target.name.text)
-                tools.update(_tools_used(program, target, call))
+        call = pending.pop()
+        target = program.find(call.callee.text)
+        if isinstance(target, nodes.Pipeline) and target.name.text not in pipelines:
+            pipelines.add(target.name.text)
+            pending += calls_in(target)
+        elif isinstance(target, nodes.Provider):
+            tools.add(target.name.text)
+        elif isinstance(target, nodes.Agent):
+            agents.add(target.name.text)
+            tools.update(_tools_used(program, target, call))
     found = [program.find(name) for name in agents | _shadows_of(program, agents)]
     policies = {name.text for a in found if isinstance(a, nodes.Agent) for name in a.names("requires")}
     return Reach(frozenset(agents), frozenset(tools), frozenset(policies))
+
+
+def calls_in(node: Any) -> Iterator[nodes.Call]:
+    """Every call in a syntax tree."""
+    if isinstance(node, nodes.Call):
+        yield node
+    elif isinstance(node, tuple):
+        for item in node:  # pyright: ignore[reportUnknownVariableType] - tuples of nodes
+            yield from calls_in(item)
+    else:
+        for name in fields_of(node):
+            yield from calls_in(getattr(node, name))
+
+
+def fields_of(node: Any) -> tuple[str, ...]:
+    """The names of a syntax node's parts; none for what is no node."""
+    return getattr(node.__class__, "__match_args__", ())
+
+
+def unfinished_calls(pipeline: PipelinePlan, stopped_at: StagePlan) -> Iterator[nodes.Call]:
+    """The calls that a pipeline has still to do that stopped at a stage.
+
+    Those inside the stage are told apart elsewhere: items of a block, stages of a nested pipeline.
+    """
+    index = stopped_at.info.index
+    if stopped_at.info.kind not in _BLOCKS:
+        yield from (call for call in calls_in(stopped_at.info.nodes) if call.method is not None)
+    backwards = [stage.target for stage in pipeline.stages[index:] if isinstance(stage, Loop)]
+    for stage in pipeline.stages[min([index + 1, *backwards]) :]:
+        yield from calls_in(stage.info.nodes)
+
+
+def calls_of_item(block: StagePlan, label: str) -> Iterator[nodes.Call]:
+    """The calls in a block that are written like this, pipelines apart."""
+    return (call for call in calls_in(block.info.nodes) if call.method is not None and call_label(call) == label)
 
 
 def _shadows_of(program: Program, agents: set[str]) -> set[str]:
@@ -52,21 +95,6 @@ def _shadows_of(program: Program, agents: set[str]) -> set[str]:
         if isinstance(agent, nodes.Agent):
             targets.add(agent.model.text)
     return {name for target, name in shadows(program) if target in targets}
-
-
-def _calls(pipeline: nodes.Pipeline) -> Iterator[nodes.Call]:
-    for stage in pipeline.stages:
-        match stage:
-            case nodes.PipeStage(call=call) | nodes.EachStage(call=call):
-                yield call
-            case nodes.GateStage(call=call) if call is not None:
-                yield call
-            case nodes.BranchStage(arms=arms):
-                yield from (arm.call for arm in arms)
-            case nodes.FanOutStage(items=items):
-                yield from (item.call for item in items)
-            case _:
-                pass
 
 
 def _tools_used(program: Program, agent: nodes.Agent, call: nodes.Call) -> Iterator[str]:

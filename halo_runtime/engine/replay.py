@@ -7,23 +7,24 @@ as far as they had, and the item whose gate closes would keep others from starti
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
-from halo_runtime.engine.journal import TIMEOUT, Journal
+from halo_runtime.engine.journal import TIMEOUT, EffectRecord
 
 PATIENCE = 100
 """Turns of the event loop without any progress after which a replay no longer waits: more than blocks can be nested."""
 
 
 class ReplayOrder:
-    """Lets recorded effects end in the order of their journal.
+    """Lets recorded effects end in the order of their records.
 
     Only an order, never a condition: what a record waits for may not come (somebody's answer may have been recorded
     since, and holds a place in `each` now), and then it ends without it.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._cancelled = [record.outcome == "cancelled" for record in journal]
-        self._places = {record.path: place for place, record in enumerate(journal)}
+    def __init__(self, records: Sequence[EffectRecord]) -> None:
+        self._cancelled = [record.outcome == "cancelled" for record in records]
+        self._places = {record.path: place for place, record in enumerate(records)}
         # A time limit that ran out is not performed, so nobody will come for its record.
         self._come = {place for path, place in self._places.items() if path.endswith(TIMEOUT)}
         self._first_missing = 0

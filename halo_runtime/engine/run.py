@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import TypeAlias
 
+from halo_lang import nodes
 from halo_runtime.engine.clock import Clock, iso
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.effects import Effects, Origins
@@ -16,18 +18,19 @@ from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, SystemEvent, WarningRaised
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule
+from halo_runtime.engine.limits import TimeLimit
 from halo_runtime.engine.plan import AgentPlan, Plan
 from halo_runtime.engine.shadows import Shadows
 from halo_runtime.engine.strand import Strand
 from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.errors import HaloError, InterruptExpired, ModelError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import MISSING, Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
 from halo_runtime.redaction import Redactor
-from halo_runtime.results import Interrupt
+from halo_runtime.results import Answer, Interrupt
 from halo_runtime.values import digest
 
-Asker: TypeAlias = Callable[[Interrupt], Awaitable[Json]]
+Asker: TypeAlias = Callable[[Interrupt], Awaitable[Answer]]
 """Gives the answer to a question, or raises Paused to leave it open."""
 
 
@@ -35,7 +38,8 @@ Asker: TypeAlias = Callable[[Interrupt], Awaitable[Json]]
 class Run:
     """One run in progress. `model` overrides every agent's model; `scripted` tells that replies come from a script.
 
-    `controlled`: stages are to be asked about, as a debugger is there, or was when the journal was written.
+    `recording`: each stage is kept (see Recorder). `controlled`: stages are to be asked about, as a debugger is there,
+    or was when the journal was written.
     """
 
     run_id: str
@@ -51,13 +55,36 @@ class Run:
     asker: Asker
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)
+    recording: bool = False
     controller: Controller | None = None
     controlled: bool = False
     model: str | None = None
     scripted: bool = False
     steps: int = 0
     """Stage executions that have ended, nested ones too."""
+    time_left: dict[str, float] = field(default_factory=dict[str, float])
+    """Seconds of time limits that a run had left when it stopped, by pipeline call and limit."""
+    limits: dict[str, TimeLimit] = field(default_factory=dict[str, "TimeLimit"])
+    """The time limits of pipelines that are not over."""
+    unfinished: list[nodes.Call] = field(default_factory=list[nodes.Call])
+    """The calls that a rehearsal found to be done still, in no order; what is nested in them is listed by itself."""
     _warned: set[tuple[str, int, int]] = field(default_factory=set[tuple[str, int, int]])
+
+    # --- time ---------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def time_limit(self, frame: Frame, seconds: float, what: str) -> AsyncGenerator[None]:
+        """Hold everything inside to a time, from what is left of it where the run goes on. Raises TimeoutExceeded."""
+        name = f"{frame.path}: {what}"
+        limit = TimeLimit(seconds, what, frame.path, frame.limit, self.time_left.get(name, seconds))
+        frame.limit = self.limits[name] = limit
+        try:
+            async with limit.enforced(lambda error: self.effects.time_ran_out(frame.path, error)):
+                yield
+        except HaloError:
+            del self.limits[name]
+            raise
+        del self.limits[name]
 
     # --- values -------------------------------------------------------------------------------------------------
 
@@ -159,23 +186,36 @@ class Run:
         interrupt = self._interrupt(frame, path, question, timeout, binding, asked_at)
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
 
+        credit: JsonObject | None = None
+
         async def answer() -> Json:
-            if late := expiry(interrupt, self.clock):
-                raise late
-            timer = asyncio.timeout(self._seconds_until(interrupt.expires_at))
-            try:
-                with frame.standing_still():
-                    async with timer:
-                        return self.redactor.json(await self.asker(interrupt))
-            except TimeoutError:
-                if not timer.expired():
-                    raise
-                raise _expired(interrupt) from None
+            nonlocal credit
+            with frame.standing_still():
+                given = await self._answer(interrupt)
+            credit = given.credit()
+            return self.redactor.json(given.value)
 
         kind = "human" if question["event"] is None else "event"
-        given = await self.effects.perform(path, kind, question, answer, origins=origins, guards=frame.guards)
-        self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), None))
+        given = await self.effects.perform(
+            path, kind, question, answer, origins=origins, guards=frame.guards, answer=lambda: credit
+        )
+        kept = self.effects.journal.find(path)
+        by = kept.answer["by"] if kept is not None and kept.answer is not None else None
+        self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), by))
         return given
+
+    async def _answer(self, interrupt: Interrupt) -> Answer:
+        """What the host says, within the question's time. Raises Paused, InterruptExpired."""
+        if late := expiry(interrupt, self.clock):
+            raise late
+        timer = asyncio.timeout(self._seconds_until(interrupt.expires_at))
+        try:
+            async with timer:
+                return await self.asker(interrupt)
+        except TimeoutError:
+            if not timer.expired():
+                raise
+            raise _expired(interrupt) from None
 
     def _shown(self, question: JsonObject) -> JsonObject:
         """A question as people may see it: nothing that a program puts into it tells a secret."""
@@ -208,6 +248,7 @@ class Run:
             binding=binding,
             asked_at=asked_at,
             expires_at=None if expires is None else iso(expires),
+            former=MISSING if self.effects.reuse is None else self.effects.reuse.former(path),
         )
 
 

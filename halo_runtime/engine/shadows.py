@@ -35,6 +35,8 @@ class Shadows:
 
     def start(self, frame: Frame, path: str, request: ModelRequest, target: str) -> None:
         """Let every shadow of the agent or model that `request` goes to answer it too."""
+        if frame.run.effects.rehearsal:
+            return
         for agent in frame.run.plan.shadows_of(request.agent, target):
             line: JsonObject = {"agent": agent.name, "for": f"{request.agent}.{request.method}"}
             line |= {"output": None, "error": UNFINISHED, "cost": None}

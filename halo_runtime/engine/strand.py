@@ -1,43 +1,83 @@
 """What one sequence of stages writes down, and how parallel sequences are put together in structural order.
 
-The root strand feeds the hash chain as it goes. Each arm or item that runs in parallel has a strand of its own, which
-its block absorbs in item order when it ends, also when it fails, so that neither trace nor figures depend on who
-finished first.
+The root strand feeds the hash chain, and the recorder of a run that is kept, as it goes. Each arm or item that runs
+in parallel has a strand of its own, which its block absorbs in item order when it ends, also when it fails, so that
+neither trace nor figures depend on who finished first.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+from halo_runtime.engine.journal import Recorder, StageEntry, Step
 from halo_runtime.engine.trace import Chain
 from halo_runtime.json_types import JsonObject
 
+_LISTS: Final = ("calls", "violations", "warnings", "events")
+"""What grows from stage to stage. Shadows do not belong here: their lines change until the run's end."""
+
 
 class Strand:
-    """The records of one sequence. `chain` is the run's hash chain in the root strand, None in the others."""
+    """The records of one sequence. `chain` is the run's hash chain in the root strand, None in the others.
 
-    __slots__ = ("_chain", "_entries", "calls", "events", "shadow", "violations", "warnings")
+    `recorder` keeps each trace entry; without one nothing but the chain sees them.
+    """
 
-    def __init__(self, chain: Chain | None = None) -> None:
+    __slots__ = ("_chain", "_entries", "_told", "calls", "events", "recorder", "shadow", "violations", "warnings")
+
+    def __init__(self, chain: Chain | None = None, recorder: Recorder | None = None) -> None:
         self._chain = chain
-        self._entries: list[tuple[str, str, str, str, str]] = []
+        self.recorder = recorder
+        self._entries: list[tuple[str, str, str, str, str, Step | None]] = []
+        self._told = [0] * len(_LISTS)
         self.calls: list[JsonObject] = []
         self.violations: list[JsonObject] = []
         self.shadow: list[JsonObject] = []
         self.warnings: list[JsonObject] = []
         self.events: list[JsonObject] = []
 
-    def record(self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str) -> None:
+    def record(
+        self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str, step: Step | None = None
+    ) -> None:
         """Write down a stage execution; `label` is the stage's text as a JSON string."""
-        if self._chain is not None:
-            self._chain.append(path, kind, label, input_sha256, output_sha256)
-        else:
-            self._entries.append((path, kind, label, input_sha256, output_sha256))
+        self._append(path, kind, label, input_sha256, output_sha256, step)
+        if self.recorder is not None:
+            self.recorder.settle()
 
-    def absorb(self, child: Strand) -> None:
-        """Append what a parallel sequence wrote down."""
-        for entry in child._entries:
-            self.record(*entry)
+    def _append(
+        self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str, step: Step | None
+    ) -> None:
+        chain = self._chain
+        if chain is None:
+            self._entries.append((path, kind, label, input_sha256, output_sha256, step))
+            return
+        digest = chain.append(path, kind, label, input_sha256, output_sha256)
+        if step is not None and self.recorder is not None:
+            seq = chain.length - 1
+            entry = StageEntry(seq, digest, path, kind, label, input_sha256, output_sha256, step)
+            self.recorder.stage(entry, self.news())
+
+    def news(self) -> JsonObject:
+        """What the lists of `context.meta` have got since this was asked last; empty ones are left out."""
+        found: JsonObject = {}
+        for place, name in enumerate(_LISTS):
+            lines: list[JsonObject] = getattr(self, name)
+            if len(lines) > self._told[place]:
+                found[name] = lines[self._told[place] :]
+                self._told[place] = len(lines)
+        return found
+
+    def absorb(self, child: Strand, *, final: bool = True) -> None:
+        """Append what a parallel sequence wrote down.
+
+        Its trace entries only when `final`: a block that pauses is not over, and what its items have done so far
+        enters the trace, in item order, when it is. So the trace of a paused run is the beginning of the finished one.
+        """
         self.calls += child.calls
         self.violations += child.violations
         self.shadow += child.shadow
         self.warnings += child.warnings
         self.events += child.events
+        if final:
+            for entry in child._entries:
+                self._append(*entry)

@@ -39,8 +39,13 @@ class Chain:
             }
         )
 
-    def append(self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str) -> None:
-        """Add a stage execution. `label` is the stage's text as a JSON string, quotes included."""
+    @property
+    def length(self) -> int:
+        """How many entries there are."""
+        return len(self._entries)
+
+    def append(self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str) -> str:
+        """Add a stage execution and give its hash. `label` is the stage's text as a JSON string, quotes included."""
         # Written out for speed: this is `canonical` of the entry (tests hold the two together). Paths and kinds hold
         # nothing that JSON escapes.
         rest = (
@@ -49,7 +54,9 @@ class Chain:
         )
         digest = sha256(self._head + rest.encode())
         self._head = digest.digest()
-        self._entries.append(((path, kind, label, input_sha256, output_sha256), digest.hexdigest()))
+        shown = digest.hexdigest()
+        self._entries.append(((path, kind, label, input_sha256, output_sha256), shown))
+        return shown
 
     def finish(self, pipeline: str, status: str, output_sha256: str) -> None:
         """Add the terminal entry; nothing may follow."""

@@ -91,6 +91,12 @@ class ModelRequest:
             document["tools"] = [asdict(tool) for tool in self.tools]
         return document
 
+    def identity(self) -> JsonObject:
+        """What was asked, whoever answers: a run may go on with another model and keep the replies it has."""
+        document = self.to_json()
+        del document["model"]
+        return document
+
 
 @record
 class Usage:

@@ -325,5 +325,5 @@ async def test_a_result_of_a_tool_goes_through_the_rules_before_the_model_sees_i
 def test_a_checkpoint_that_nothing_keeps_is_told() -> None:
     result = run("@checkpoint\npipeline Main(x: Any) -> Result: x", {"x": 1})
     assert [warning["message"] for warning in result.context.meta["warnings"]] == [
-        "@checkpoint: this version keeps no journal on disk, so the run cannot be continued later"
+        "@checkpoint: without a store the run is not kept and cannot be continued later"
     ]

@@ -144,7 +144,7 @@ class Conversation:
             )
         try:
             document = await run.effects.perform(
-                place, "model", request.to_json(), lambda: self._complete(place, request),
+                place, "model", request.identity(), lambda: self._complete(place, request),
                 origins=self.origins, guards=self.frame.guards,
             )  # fmt: skip
         except HaloError as error:
@@ -154,7 +154,10 @@ class Conversation:
         # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
         priced_as = self.call.agent.model if run.scripted else self.model
         price = cost(priced_as, reply.usage) if reply.cost is None else reply.cost
-        self.entry.replied(reply, price, duration)
+        if run.effects.was_reused(place):
+            self.entry.reused(reply)
+        else:
+            self.entry.replied(reply, price, duration)
         self._responded(place, reply.text, _tokens(reply.usage), price, duration, None)
         return reply
 
@@ -243,6 +246,7 @@ class _Entry:
     def __init__(self, frame: Frame, call: AgentCall, model: str) -> None:
         self.last_attempt = 1
         self._cost: Decimal | None = Decimal(0)
+        self._paid = False
         self._line: JsonObject = {
             "agent": call.agent.name,
             "method": call.method,
@@ -256,6 +260,7 @@ class _Entry:
             "corrections": 0,
             "tools": [],
             "durationMs": 0.0,
+            "reused": False,
         }
         frame.strand.calls.append(self._line)
 
@@ -271,7 +276,13 @@ class _Entry:
         self.last_attempt = attempt
         self._line["attempts"] += 1
 
+    def reused(self, reply: ModelReply) -> None:
+        """The reply was paid for by the run that this one continues."""
+        self._line["modelUsed"] = reply.model_used or self._line["modelUsed"]
+        self._line["reused"] = not self._paid
+
     def replied(self, reply: ModelReply, price: Decimal | None, duration: float) -> None:
+        self._paid, self._line["reused"] = True, False
         tokens = _tokens(reply.usage)
         self._line["tokens"] = {name: count + tokens[name] for name, count in self._line["tokens"].items()}
         self._cost = None if self._cost is None or price is None else self._cost + price

@@ -15,10 +15,10 @@ from halo_runtime.engine.events import ToolRequested, ToolResponded
 from halo_runtime.engine.expressions import Expression, evaluate_written
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import ToolError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.results import error_to_json
 from halo_runtime.templates import WrittenText
-
+from halo_runtime.values import compact, text_of
 
 _WHOLE: Final = (
     "{call}: all of its {name} is a filled-in value, so whoever supplies that decides what is run, a model or an "
@@ -95,9 +95,13 @@ async def call_tool(
         if isinstance(value, WrittenText) and value.is_value:
             frame.run.warn(frame, _WHOLE.format(call=f"{tool}.{method}", name=name))
 
+    entry = frame.run.plan.provider_method(tool, method)
+    # Of a method that nobody has described nothing is known, so it is taken for one that must not happen twice.
+    repeatable = entry is not None and (entry.effect == "read" or entry.idempotent)
+
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
-        return await _try(frame, place, tool, method, arguments, origins), place
+        return await _careful(frame, place, tool, method, arguments, origins, once=not repeatable)
 
     (result, place), _ = await with_retries(frame, path, retry or frame.directives.retry, once)
     for warning in result["warnings"]:
@@ -105,7 +109,40 @@ async def call_tool(
     return result["value"], place
 
 
-async def _try(frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins) -> JsonObject:
+async def _careful(
+    frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins, *, once: bool
+) -> tuple[JsonObject, str]:
+    """A call, and where it is recorded. One that must happen `once` and had begun when the run broke off is in doubt.
+
+    A person says what became of it then (spec 3.2, 12.6): `"retry"` does it again, `"fail"` fails,
+    `{"skip": value}` takes the value for its result.
+    """
+    if not (once and frame.run.effects.in_doubt(place)):
+        return await _try(frame, place, tool, method, arguments, origins, once=once), place
+    place = f"{place}/doubt"
+    answer = await frame.run.ask(frame, place, _doubt(tool, method, arguments), None, None, origins)
+    if is_object(answer) and "skip" in answer:
+        return {"value": answer["skip"], "warnings": []}, place
+    if answer == "retry":
+        return await _careful(frame, f"{place}/again", tool, method, arguments, origins, once=once)
+    raise ToolError(f"{tool}.{method} had begun when the run broke off, and was given up ({compact(answer)})")
+
+
+def _doubt(tool: str, method: str, arguments: JsonObject) -> JsonObject:
+    return {
+        "kind": "in_doubt",
+        "message": f"{tool}.{method} had begun when the run broke off; did it take effect? "
+        'Answer "retry" to do it again, "fail" to give it up, or {"skip": value} to go on with a value',
+        "channel": None,
+        "attachments": [{"kind": "text", "text": text_of(arguments), "name": "arguments"}],
+        "choices": ["retry", "fail"],
+        "event": None,
+    }
+
+
+async def _try(
+    frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins, *, once: bool
+) -> JsonObject:
     """One try, with its events and its record."""
     run, redact = frame.run, frame.run.redactor.json
     request: JsonObject = {"tool": tool, "method": method, "args": arguments}
@@ -114,7 +151,7 @@ async def _try(frame: Frame, place: str, tool: str, method: str, arguments: Json
     try:
         result = await run.effects.perform(
             place, "tool", request, lambda: run.tools.call(tool, method, arguments),
-            origins=origins, guards=frame.guards,
+            origins=origins, guards=frame.guards, once=once,
         )  # fmt: skip
     except ToolError as error:
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, redact(error_to_json(error))))

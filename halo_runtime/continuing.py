@@ -1,0 +1,107 @@
+"""Between a store and the engine: what a run leaves in its header, and a stored run made ready to go on."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from functools import lru_cache
+
+import halo_lang
+from halo_lang import Analysis
+from halo_lang.records import record
+from halo_lang.source import Source
+from halo_runtime.engine.clock import iso
+from halo_runtime.engine.execution import Order
+from halo_runtime.engine.fingerprints import Fingerprints
+from halo_runtime.engine.journal import Journal
+from halo_runtime.engine.plan import Plan
+from halo_runtime.engine.reuse import Past
+from halo_runtime.errors import StoreError
+from halo_runtime.json_types import JsonObject
+from halo_runtime.results import Context, RunResult
+from halo_runtime.store.format import FORMAT
+from halo_runtime.store.runlog import RunLog
+from halo_runtime.store.stored import StoredRun
+from halo_runtime.version import __version__
+
+
+@record
+class Origin:
+    """The run that another one continues, and the entry of its trace up to which it is the same."""
+
+    parent: str
+    forked_at: int
+
+
+def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin: Origin | None) -> JsonObject:
+    """The first line of a run's journal: everything that is needed to go on with it, and nothing secret."""
+    source = order.program.source
+    return {
+        "format": FORMAT,
+        "halo": __version__,
+        "runId": order.run_id,
+        "pipeline": order.pipeline,
+        "file": os.path.abspath(source.path),  # noqa: PTH100 - a name for people; links stay as they are written
+        "program": source.text,
+        "programSha256": plan.program_sha256,
+        "input": order.inputs,
+        "timeout": order.timeout,
+        "options": options,
+        "startedAt": iso(now),
+        "parent": None if origin is None else origin.parent,
+        "forkedAt": None if origin is None else origin.forked_at,
+    }
+
+
+def program_of(stored: StoredRun) -> Analysis:
+    """The program that a run was made by. Raises StoreError where this Halo no longer takes it."""
+    analysis = _checked(stored.header["program"], stored.header["file"])
+    if analysis.errors:
+        first = analysis.errors[0]
+        raise StoreError(f"{stored.path}: the program of the run has errors to this halo: {first.code} {first.message}")
+    return analysis
+
+
+@lru_cache(maxsize=16)
+def _checked(text: str, path: str) -> Analysis:
+    return halo_lang.check(halo_lang.parse(Source(text, path)))
+
+
+def order_of(stored: StoredRun, analysis: Analysis, recorder: RunLog | None) -> Order:
+    """A stored run as an order to go on with it; what was cancelled is to be done again."""
+    kept = [entry for entry in stored.records if entry.outcome != "cancelled"]
+    closing = stored.closing
+    return Order(
+        program=analysis.program,
+        pipeline=stored.pipeline,
+        inputs=stored.header["input"],
+        run_id=stored.run_id,
+        journal=Journal(kept, begun=stored.begun, recorder=recorder),
+        timeout=stored.header["timeout"],
+        time_left={} if closing is None else closing["timeLeft"],
+    )
+
+
+def past_of(stored: StoredRun, plan: Plan) -> Past:
+    """A stored run as something that another one continues."""
+    closing = stored.closing
+    ended = {entry.path for entry in stored.records if entry.outcome != "cancelled"}
+    error = closing["error"] if closing is not None else None
+    return Past(
+        run_id=stored.run_id,
+        records=stored.records,
+        stages={document["path"]: document["seq"] for document in stored.stages},
+        inputs={document["path"]: document["input_sha256"] for document in stored.stages},
+        fingerprints=Fingerprints(plan),
+        begun=stored.begun - ended,
+        completed=stored.status == "completed",
+        failed_at=closing["failedAt"] if closing is not None else None,
+        error=error["type"] if error is not None else None,
+    )
+
+
+def result_of(stored: StoredRun) -> RunResult:
+    """What a completed run gave."""
+    document = stored.to_json()
+    context = Context(**document["context"])
+    return RunResult(stored.run_id, "completed", document["output"], context)

@@ -1,0 +1,127 @@
+"""What a stage is made of, as hashes: whether two versions of a program would do the same there (spec 3.2).
+
+A fingerprint covers the stage's syntax and the declarations that its calls lead to: an agent with its tools and
+policies, a tool; of a pipeline only how it is called, since its stages have fingerprints of their own. Comments,
+layout and places are in none of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from halo_lang import nodes
+from halo_lang.source import Span
+from halo_runtime.engine.plan import Plan, StagePlan
+from halo_runtime.engine.reach import calls_in, fields_of
+from halo_runtime.json_types import Json, JsonObject, is_list
+from halo_runtime.values import digest
+
+_SHOWN: Final = 16
+"""Hexadecimal digits of a fingerprint in a journal: enough to tell versions of one stage apart."""
+
+
+class Fingerprints:
+    """The fingerprints of one program's stages, each worked out when it is first asked for."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._stages: dict[tuple[str, int], str] = {}
+
+    def stage(self, pipeline: str, index: int) -> str | None:
+        """The fingerprint of a pipeline's stage; None where there is no such stage."""
+        key = (pipeline, index)
+        if key not in self._stages:
+            stage = self._find(pipeline, index)
+            if stage is None:
+                return None
+            self._stages[key] = digest(self._parts(pipeline, stage))[:_SHOWN]
+        return self._stages[key]
+
+    def all(self, pipeline: str) -> list[str]:
+        """The fingerprints of a pipeline's stages in their order."""
+        count = len(self.stages(pipeline))
+        return [found for index in range(count) if (found := self.stage(pipeline, index)) is not None]
+
+    def stages(self, pipeline: str) -> tuple[StagePlan, ...]:
+        """The compiled stages of a pipeline; none where there is no such pipeline."""
+        found = isinstance(self._plan.program.find(pipeline), nodes.Pipeline)
+        return self._plan.pipeline(pipeline).stages if found else ()
+
+    def difference(self, older: Fingerprints, pipeline: str, index: int) -> str | None:
+        """In words what changed at a stage since another version of the program; None where nothing did."""
+        mine, theirs = self._find(pipeline, index), older._find(pipeline, index)
+        if mine is None or theirs is None:
+            return "it is not in both programs"
+        now, before = self._parts(pipeline, mine), older._parts(pipeline, theirs)
+        changed = [name for name in (now | before) if now.get(name) != before.get(name)]
+        return _in_words(changed[0], now, before) if changed else None
+
+    def _find(self, pipeline: str, index: int) -> StagePlan | None:
+        stages = self.stages(pipeline)
+        return stages[index] if index < len(stages) else None
+
+    def _parts(self, pipeline: str, stage: StagePlan) -> JsonObject:
+        """Everything that a stage rests on, by name, the stage itself first."""
+        parts: JsonObject = {"stage": [shape(node) for node in stage.info.nodes]}
+        if stage.info.index == 0:
+            parts["start"] = self._opening(pipeline)
+        for callee in sorted({call.callee.text for node in stage.info.nodes for call in calls_in(node)}):
+            parts.update(self._callee(callee))
+        return parts
+
+    def _opening(self, pipeline: str) -> Json:
+        """What a pipeline does before its first stage."""
+        return shape(self._plan.declaration(pipeline, nodes.Pipeline).start)
+
+    def _callee(self, name: str) -> JsonObject:
+        declaration = self._plan.program.find(name)
+        if isinstance(declaration, nodes.Agent):
+            used = (*declaration.names("equips"), *declaration.names("requires"))
+            return {f"agent {name}": shape(declaration)} | self._declared(one.text for one in used)
+        if isinstance(declaration, nodes.Pipeline):
+            return {f"pipeline {name}": [shape(declaration.params), shape(declaration.directives)]}
+        return self._declared([name])
+
+    def _declared(self, names: Iterable[str]) -> JsonObject:
+        found = [(name, self._plan.program.find(name)) for name in names]
+        return {f"{_kind(one)} {name}": shape(one) for name, one in found if one is not None}
+
+
+def shape(node: Any) -> Json:
+    """A syntax tree as plain lists, without places: equal for trees that mean the same."""
+    if isinstance(node, tuple):
+        return [shape(item) for item in node]  # pyright: ignore[reportUnknownVariableType] - tuples of nodes
+    if node is None or isinstance(node, str | int | float | bool):
+        return node
+    values = ((name, getattr(node, name)) for name in fields_of(node))
+    return [type(node).__name__, *(shape(value) for name, value in values if not _is_place(name, value))]
+
+
+def _is_place(name: str, value: object) -> bool:
+    # How a string is quoted says nothing about its value.
+    return isinstance(value, Span) or name == "quote"
+
+
+def _kind(declaration: nodes.Declaration) -> str:
+    return declaration.kind if isinstance(declaration, nodes.Provider) else type(declaration).__name__.lower()
+
+
+def _in_words(name: str, now: JsonObject, before: JsonObject) -> str:
+    if name not in before:
+        return f"the {name} is new there"
+    if name not in now:
+        return f"the {name} is no longer used there"
+    if name == "stage":
+        return "the prompt changed" if _without_texts(now[name]) == _without_texts(before[name]) else "it was edited"
+    if name == "start":
+        return "the start value changed"
+    if name.startswith("agent ") and _without_texts(now[name]) == _without_texts(before[name]):
+        return f"the texts of the {name} changed"
+    return f"the {name} changed"
+
+
+def _without_texts(tree: Json) -> Json:
+    if not is_list(tree):
+        return tree
+    return ["String"] if tree[:1] == ["String"] else [_without_texts(item) for item in tree]

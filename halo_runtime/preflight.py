@@ -1,0 +1,186 @@
+"""What continuing a run with the program as it is now would reuse, run anew and pay again (spec 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import Final, Literal, TypeAlias
+
+from halo_lang.nodes import Call
+from halo_lang.records import record
+from halo_runtime.engine.execution import Order
+from halo_runtime.engine.fingerprints import Fingerprints
+from halo_runtime.engine.plan import Plan, StagePlan
+from halo_runtime.engine.reach import Reach, reach_of
+from halo_runtime.engine.reuse import Difference, Reuse
+from halo_runtime.json_types import JsonObject
+from halo_runtime.results import RunResult
+from halo_runtime.store.stored import StoredRun
+
+Verdict: TypeAlias = Literal["reused", "edited after use", "re-run", "new", "gone", "question orphaned"]
+"""`re-run`: it is what it was and runs again, because something before it does."""
+
+_QUESTIONS: Final = ("yield", "listen")
+
+
+@record
+class StageVerdict:
+    """One stage of the pipeline. `seq` is its entry in the old trace, `cost` in USD what its calls cost then."""
+
+    seq: int | None
+    stage: str
+    line: int | None
+    verdict: Verdict
+    reason: str
+    cost: float | None
+
+
+@record
+class Preflight:
+    """A verdict a stage. `saved` and `again` in USD: what is not paid again and what is; None where it is unknown."""
+
+    stages: tuple[StageVerdict, ...]
+    saved: float | None
+    again: float | None
+
+    def to_json(self) -> JsonObject:
+        """The shape of spec 12.6."""
+        names = ("seq", "stage", "line", "verdict", "reason", "cost")
+        stages = [{name: getattr(stage, name) for name in names} for stage in self.stages]
+        return {"stages": stages, "saved": self.saved, "again": self.again}
+
+
+@record
+class Walked:
+    """How far a journal carries a program: what came of it, and the calls that were still to be done."""
+
+    result: RunResult
+    unfinished: tuple[Call, ...]
+
+    def left(self, plan: Plan) -> Reach:
+        """What is needed to do them."""
+        return reach_of(plan.program, self.unfinished)
+
+
+class Rehearsal:
+    """A program walked against the journal of a run that it is to continue. `at` is the entry gone back to."""
+
+    def __init__(
+        self, stored: StoredRun, plan: Plan, order: Order, reuse: Reuse, walked: Walked, at: int | None
+    ) -> None:
+        self.order = order
+        self.left = walked.left(plan)
+        self.difference: Difference | None = reuse.difference
+        self._stored = stored
+        self._plan = plan
+        self._reuse = reuse
+        self._walked = walked
+        self._at = at
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run is over and would come out as it did, so that there is nothing to do."""
+        ended = self._stored.status == "completed" and self._walked.result.status == "completed"
+        return ended and self._at is None and self.difference is None
+
+    @property
+    def reached(self) -> int:
+        """The last entry of the old trace up to which the new run is the same."""
+        stages = self._reuse.past.stages
+        return max((stages[path] for path in self._reuse.reused if path in stages), default=0)
+
+    @cached_property
+    def preflight(self) -> Preflight:
+        """The verdicts."""
+        stages = tuple(self._verdicts())
+        return Preflight(
+            stages,
+            saved=_total(stage.cost for stage in stages if stage.verdict == "reused"),
+            again=_total(stage.cost for stage in stages if stage.verdict in ("edited after use", "re-run")),
+        )
+
+    def _verdicts(self) -> Iterator[StageVerdict]:
+        name = self.order.pipeline
+        before = self._reuse.past.fingerprints
+        now = Fingerprints(self._plan)
+        matcher = SequenceMatcher(None, before.all(name), now.all(name), autojunk=False)
+        for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
+            olds, news = range(old_start, old_end), range(new_start, new_end)
+            for old, new in zip(olds, news, strict=False):
+                reason = None if tag == "equal" else now.difference(before, name, new) if old == new else None
+                yield self._paired(old, new, changed=tag != "equal", reason=reason)
+            yield from (self._new(new) for new in news[len(olds) :])
+            yield from (gone for old in olds[len(news) :] if (gone := self._gone(old)) is not None)
+
+    def _paired(self, old: int, new: int, *, changed: bool, reason: str | None) -> StageVerdict:
+        entries = self._entries(old)
+        if not entries and not self._was_begun(old):
+            return self._new(new)
+        path = f"{self.order.pipeline}/{new}"
+        inner = self.difference if self.difference and self.difference.path.startswith(f"{path}/") else None
+        if changed or inner is not None:
+            why = str(inner) if inner is not None else reason or "it was edited"
+            return self._verdict(new, "edited after use", why, old)
+        if entries and all(entry["path"] in self._reuse.reused for entry in entries):
+            return self._verdict(new, "reused", "nothing that it rests on changed", old)
+        return self._verdict(new, "re-run", self._why_again(path), old)
+
+    def _why_again(self, path: str) -> str:
+        if self.difference is not None and self.difference.path.partition("#")[0] == path:
+            return self.difference.reason
+        if self.difference is not None:
+            return f"it comes after stage {self.difference.index + 1}, which differs"
+        return "it did not come to its end" if self._at is None else f"it comes after entry {self._at}"
+
+    def _new(self, index: int) -> StageVerdict:
+        return self._verdict(index, "new", "the run has not been there", None)
+
+    def _gone(self, index: int) -> StageVerdict | None:
+        """A stage that the program no longer has; None where the run had not come to it."""
+        entries = self._entries(index)
+        if not entries and not self._was_begun(index):
+            return None
+        old = self._reuse.past.fingerprints.stages(self.order.pipeline)[index].info
+        orphaned = old.kind in _QUESTIONS
+        reason = "its question was asked and is asked no more" if orphaned else "the program no longer has it"
+        verdict: Verdict = "question orphaned" if orphaned else "gone"
+        return StageVerdict(_last(entries), old.label, None, verdict, reason, self._cost(index))
+
+    def _verdict(self, index: int, verdict: Verdict, reason: str, old: int | None) -> StageVerdict:
+        info = self._stages[index].info
+        seq = None if old is None else _last(self._entries(old))
+        cost = 0.0 if old is None else self._cost(old)
+        return StageVerdict(seq, info.label, info.place.line, verdict, reason, cost)
+
+    @property
+    def _stages(self) -> tuple[StagePlan, ...]:
+        return self._plan.pipeline(self.order.pipeline).stages
+
+    def _entries(self, index: int) -> list[JsonObject]:
+        """The old trace's entries of a stage of the pipeline itself, one for each time it ran."""
+        path = f"{self.order.pipeline}/{index}"
+        return [document for document in self._stored.stages if document["path"].partition("#")[0] == path]
+
+    def _was_begun(self, index: int) -> bool:
+        """Whether the old run has begun a stage, and perhaps not ended it."""
+        paths = tuple(f"{self.order.pipeline}/{index}{mark}" for mark in "/#")
+        open_now = (question.path for question in self._stored.interrupts)
+        known = (entry.path for entry in self._stored.records)
+        return any(path.startswith(paths) for group in (known, open_now) for path in group)
+
+    def _cost(self, index: int) -> float | None:
+        """What a stage's calls cost, those of pipelines nested in it included."""
+        root = f"{self.order.pipeline}/{index}"
+        inside = [d for d in self._stored.stages if d["path"] == root or d["path"].startswith((f"{root}/", f"{root}#"))]
+        return _total(call["cost"] for d in inside for call in d.get("news", {}).get("calls", ()))
+
+
+def _last(entries: list[JsonObject]) -> int | None:
+    return entries[-1]["seq"] if entries else None
+
+
+def _total(costs: Iterable[float | None]) -> float | None:
+    """The sum; None where a part is unknown."""
+    known = list(costs)
+    return None if any(cost is None for cost in known) else sum(cost for cost in known if cost is not None)

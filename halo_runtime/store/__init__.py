@@ -1,0 +1,1 @@
+"""Runs on disk: journals, their locks, their index. `files.FileRunStore` is the entry."""

@@ -1,0 +1,32 @@
+"""Files that are either as they were or as they shall be, readable by their owner alone."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Write a file so that a crash leaves the old one or the new one. `durable`: it survives a power cut then.
+
+    Raises OSError.
+    """
+    make_folder(path.parent)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def make_folder(folder: Path) -> None:
+    """A folder for its owner alone, with all above it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,0 +1,288 @@
+"""The runs of a project in its `.halo` folder (spec 3.1, 3.3).
+
+checkpoints/<run id>.jsonl   a journal each, the only truth; large values beside them in checkpoints/blobs
+index.db                     what a listing shows, and the seals of ended runs
+live/<run id>.json           who is at work now
+mail/<run id>/               answers and events left for a run
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from halo_lang.records import record
+from halo_runtime.errors import RunBusy, StoreError, UnknownRun
+from halo_runtime.json_types import JsonObject
+from halo_runtime.redaction import Redactor
+from halo_runtime.store.atomic import write_atomically
+from halo_runtime.store.blobs import Blobs, remove_unused
+from halo_runtime.store.format import Reading, read_lines
+from halo_runtime.store.index import Index, Seal, Summary
+from halo_runtime.store.live import LiveRuns
+from halo_runtime.store.locks import Lock, is_claimed
+from halo_runtime.store.mail import Mailbox
+from halo_runtime.store.runlog import RunLog
+from halo_runtime.store.stored import StoredRun, meta_of
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PATIENCE_SECONDS: Final = 2.0
+"""How long a claim waits for another process that is about to finish."""
+_YOUNG_SECONDS: Final = 3600.0
+
+
+@record
+class Claim:
+    """A run that this process may go on with, and nobody else until `lock` is released."""
+
+    stored: StoredRun
+    lock: Lock
+
+
+class FileRunStore:
+    """The runs in `root`, the project's `.halo` folder. Nothing is made there before something is to be kept.
+
+    `flush`: journals of `@checkpoint` pipelines are flushed to the disk at each stage; without it a power cut may take
+    the last stages, a kill may not.
+    """
+
+    def __init__(self, root: str | Path, *, flush: bool = True) -> None:
+        self.root = Path(root)
+        self.folder = self.root / "checkpoints"
+        self.live = LiveRuns(self.root / "live")
+        self._flush = flush
+        self._index = Index(self.root / "index.db")
+
+    # --- writing ------------------------------------------------------------------------------------------------
+
+    def new_log(self, run_id: str, redactor: Redactor, fingerprint: Callable[[str, int], str | None]) -> RunLog:
+        """A log for a new run. It leaves no file before it is told to `keep`."""
+        return RunLog(self._path(run_id), redactor, fingerprint, durable=self._flush, taken=self.mail(run_id).discard)
+
+    def go_on(self, claim: Claim, redactor: Redactor, fingerprint: Callable[[str, int], str | None]) -> RunLog:
+        """A log that goes on with a claimed run's journal."""
+        stored = claim.stored
+        taken = self.mail(stored.run_id).discard
+        log = RunLog(stored.path, redactor, fingerprint, durable=self._flush, taken=taken)
+        hashes = [document["hash"] for document in stored.stages]
+        log.go_on(claim.lock, stored.reading.good, stored.reading.last_sum, hashes)
+        return log
+
+    def closed(self, log: RunLog, closing: JsonObject) -> None:
+        """Keep in the index how a run stopped, whose log has all of it."""
+        stored = self.load(str(log.path))
+        seal = Seal(closing["status"], closing["entries"], closing["head"], log.last_sum)
+        self._index.put([(stored.run_id, _summary(stored))], (stored.run_id, seal))
+
+    def mail(self, run_id: str) -> Mailbox:
+        """What was left for a run."""
+        return Mailbox(self.root / "mail" / run_id)
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def load(self, reference: str) -> StoredRun:
+        """The run of an id or of a journal's path. Raises UnknownRun, StoreError for what is no intact journal."""
+        path, reading = self.read(reference)
+        if reading.broken_line is not None:
+            raise _damaged(path, reading)
+        return StoredRun(path, reading, claimed=is_claimed(path))
+
+    def read(self, reference: str) -> tuple[Path, Reading]:
+        """A journal as far as it is intact, its large values in place. Raises UnknownRun, StoreError."""
+        path = self._find(reference)
+        try:
+            reading = read_lines(path.read_bytes())
+            blobs = Blobs(path.parent / "blobs")
+            reading = replace(reading, documents=tuple(blobs.restore(dict(one)) for one in reading.documents))
+        except FileNotFoundError:
+            raise UnknownRun(f"there is no run {reference} in {self.folder}") from None
+        except OSError as failure:
+            raise StoreError(f"{path} cannot be read: {failure.strerror}") from None
+        except StoreError as problem:
+            raise StoreError(f"{path}: {problem.message}") from None
+        if not reading.documents or reading.documents[0].get("t") != "run":
+            reason = f"line 1: {reading.reason}" if reading.broken_line == 1 else "it does not begin with a run"
+            raise StoreError(f"{path} is no journal of a run ({reason})")
+        return path, reading
+
+    def claim(self, reference: str) -> Claim:
+        """Take a run to go on with it. Raises RunBusy with who has it, UnknownRun, StoreError."""
+        path = self._find(reference)
+        try:
+            lock = Lock.take(path, patience=_PATIENCE_SECONDS)
+        except FileNotFoundError:
+            raise UnknownRun(f"there is no run {reference} in {self.folder}") from None
+        except OSError as failure:
+            raise StoreError(f"{path} cannot be claimed: {failure.strerror}") from None
+        if lock is None:
+            raise self.busy(path.stem)
+        try:
+            stored = self.load(reference)
+        except BaseException:
+            lock.release()
+            raise
+        return Claim(StoredRun(stored.path, stored.reading), lock)
+
+    def busy(self, run_id: str) -> RunBusy:
+        """The error that names who is at work on a run."""
+        live = self.live.find(run_id)
+        process = live.process if live is not None else None
+        who = f"process {process.pid} on {process.host}" if process is not None else "another process"
+        return RunBusy(f"{who} is at work on the run {run_id}; wait for it, or stop it with: halo stop {run_id}")
+
+    def seal(self, run_id: str) -> Seal | None:
+        """What a run said of its journal when it stopped."""
+        return self._index.seal(run_id)
+
+    # --- all runs -----------------------------------------------------------------------------------------------
+
+    def runs(self, now: datetime) -> list[JsonObject]:
+        """A line for each run in the shape of spec 12.6, the latest first; an unreadable one is `damaged`."""
+        known = self._index.summaries()
+        fresh: list[tuple[str, Summary]] = []
+        found: list[JsonObject] = []
+        for run_id, size, mtime in self._journals():
+            summary = known.get(run_id)
+            if summary is None or (summary.size, summary.mtime) != (size, mtime):
+                summary = self._look(run_id, size, mtime)
+                fresh.append((run_id, summary))
+            found.append(self._as_of(summary.document, now))
+        if fresh:
+            self._index.put(fresh)
+        return sorted(found, key=lambda line: line["runId"], reverse=True)
+
+    def open_interrupts(self, now: datetime) -> list[JsonObject]:
+        """The open questions of all paused runs (spec 12.6), those that expire first at the top, then the oldest."""
+        waiting = [line["runId"] for line in self.runs(now) if line["status"] == "paused"]
+        found: list[JsonObject] = []
+        for run_id in waiting:
+            stored = self.load(run_id)
+            about = {"runId": run_id, "pipeline": stored.pipeline}
+            found += [{**question.to_json(), **about} for question in stored.interrupts]
+        return sorted(found, key=lambda one: (one["expiresAt"] or "9", one["askedAt"] or ""))
+
+    def _journals(self) -> Iterable[tuple[str, int, int]]:
+        """Run id, size and time of every journal."""
+        try:
+            with os.scandir(self.folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(".jsonl"):
+                        status = entry.stat()
+                        yield entry.name.removesuffix(".jsonl"), status.st_size, status.st_mtime_ns
+        except OSError:
+            return
+
+    def _look(self, run_id: str, size: int, mtime: int) -> Summary:
+        try:
+            return _summary(self.load(str(self.folder / f"{run_id}.jsonl")))
+        except (StoreError, KeyError, TypeError, ValueError) as problem:
+            reason = problem.message if isinstance(problem, StoreError) else f"{type(problem).__name__}: {problem}"
+            return Summary(size, mtime, {**_UNKNOWN, "runId": run_id, "status": "damaged", "problem": reason})
+
+    def _as_of(self, line: JsonObject, now: datetime) -> JsonObject:
+        """A kept line as it is now: a run without an end is running or interrupted, a late one has failed."""
+        shown = {name: value for name, value in line.items() if name != "expiresAt"}
+        if line["status"] == "open":
+            at_work = self.live.find(line["runId"]) is not None or is_claimed(self._path(line["runId"]))
+            shown["status"] = "running" if at_work else "interrupted"
+        elif line["status"] == "paused" and line["expiresAt"] and datetime.fromisoformat(line["expiresAt"]) <= now:
+            shown |= {"status": "failed", "interrupts": 0}
+        return shown
+
+    # --- keeping house ------------------------------------------------------------------------------------------
+
+    def repair(self, reference: str) -> tuple[Path, int, int]:
+        """Keep the intact beginning of a damaged journal: its path, and how many lines are kept and left out.
+
+        The damaged file stays beside it as `.damaged`. Raises as `claim` does.
+        """
+        path = self._find(reference)
+        data = path.read_bytes() if path.exists() else b""
+        path, reading = self.read(reference)
+        lock = Lock.take(path, patience=_PATIENCE_SECONDS)
+        if lock is None:
+            raise self.busy(path.stem)
+        try:
+            lost = data[reading.good :].count(b"\n") + int(reading.torn)
+            if lost:
+                write_atomically(path.with_name(f"{path.name}.damaged"), data, durable=True)
+                write_atomically(path, data[: reading.good], durable=True)
+        except OSError as failure:
+            raise StoreError(f"{path} cannot be repaired: {failure.strerror}") from None
+        finally:
+            lock.release()
+        return path, len(reading.documents), lost
+
+    def remove(self, run_ids: Iterable[str], now: datetime) -> list[str]:
+        """Delete runs with all that belongs to them; those at work are left. The ids that are gone."""
+        gone: list[str] = []
+        for run_id in run_ids:
+            path = self._path(run_id)
+            lock = Lock.take(path) if path.exists() else None
+            if lock is None:
+                continue
+            path.unlink()
+            self.mail(run_id).remove()
+            lock.release()
+            gone.append(run_id)
+        if gone:
+            self._index.forget(gone)
+            used = {name for run_id, _, _ in self._journals() for name in self._blob_names(run_id)}
+            remove_unused(self.folder / "blobs", used, now.timestamp() - _YOUNG_SECONDS)
+        return gone
+
+    def _blob_names(self, run_id: str) -> set[str]:
+        reading = read_lines(self._path(run_id).read_bytes())
+        return {name for document in reading.documents for name in document.get("blobs", {}).values()}
+
+    def _path(self, run_id: str) -> Path:
+        return self.folder / f"{run_id}.jsonl"
+
+    def _find(self, reference: str) -> Path:
+        if reference.endswith(".jsonl") or "/" in reference or Path(reference).is_file():
+            return Path(reference)
+        if not _RUN_ID.fullmatch(reference):
+            raise UnknownRun(f"{reference!r} is no run id and no path of a journal")
+        return self._path(reference)
+
+
+_UNKNOWN: Final[JsonObject] = {
+    "pipeline": None, "file": None, "startedAt": None, "updatedAt": None, "cost": None, "tokens": None,
+    "parent": None, "forkedAt": None, "interrupts": 0, "expiresAt": None,
+}  # fmt: skip
+
+
+def _summary(stored: StoredRun) -> Summary:
+    """A run's line in a listing. `status` is `open` where the journal has no end."""
+    header, closing = stored.header, stored.closing
+    dates = [question.expires_at for question in stored.interrupts if question.expires_at]
+    figures = closing or meta_of(document.get("news", {}) for document in stored.stages)
+    status = stored.path.stat()
+    document: JsonObject = {
+        "runId": stored.run_id,
+        "status": "open" if closing is None else closing["status"],
+        "pipeline": stored.pipeline,
+        "file": header["file"],
+        "startedAt": header["startedAt"],
+        "updatedAt": header["startedAt"] if closing is None else closing["at"],
+        "cost": figures["cost"],
+        "tokens": figures["tokens"],
+        "parent": header["parent"],
+        "forkedAt": header["forkedAt"],
+        "interrupts": len(stored.interrupts),
+        "expiresAt": min(dates, default=None),
+    }
+    return Summary(status.st_size, status.st_mtime_ns, document)
+
+
+def _damaged(path: Path, reading: Reading) -> StoreError:
+    lines = reading.broken_line or 1
+    return StoreError(
+        f"{path}, line {lines}: {reading.reason}; `halo checkpoints repair {path.stem}` keeps the {lines - 1} "
+        "line(s) before it"
+    )
