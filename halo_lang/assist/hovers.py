@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Final
 
@@ -23,8 +23,10 @@ from halo_lang.symbols import asks_for_json
 
 _MOST_MEANINGS = 4
 _MOST_LINES = 12
-_MOST_FIELDS = 30
-_DEPTH = 3
+_MOST_COLUMNS = 200
+_MOST_FIELDS = (0, 4, 10, 30)
+"""Fields of an object that are shown, by how much deeper it goes on."""
+_DEPTH = len(_MOST_FIELDS) - 1
 
 
 @record
@@ -71,7 +73,11 @@ def _header(analysis: Analysis, node: Declaration) -> str:
         return f"pipeline {node.name.text}{shown_parameters(node.params)} -> {type_text(node.returns)}"
     span = analysis.program.span(node, node.span)
     lines = analysis.program.source.text[span.start : span.end].splitlines()
-    return "\n".join(lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"])
+    return _cut(lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], "…"])
+
+
+def _cut(lines: Iterable[str]) -> str:
+    return "\n".join(line if len(line) <= _MOST_COLUMNS else f"{line[: _MOST_COLUMNS - 1]}…" for line in lines)
 
 
 def _comment_above(analysis: Analysis, node: Declaration) -> str:
@@ -82,7 +88,7 @@ def _comment_above(analysis: Analysis, node: Declaration) -> str:
     while number > 0 and len(lines) < _MOST_LINES and (line := source.line(number).strip()).startswith("//"):
         lines.append(line.lstrip("/").strip())
         number -= 1
-    return "\n".join(reversed(lines))
+    return _cut(reversed(lines))
 
 
 def _provider(_: Analysis, node: nodes.Provider) -> Iterator[str]:
@@ -288,11 +294,11 @@ def _tells_more(shape: Shape) -> bool:
 
 
 def _inline(shape: Shape, depth: int) -> str:
-    """A shape in one line; schemas may hold each other, so it ends at some depth."""
-    if shape.item is not None:
-        return f"[{_inline(shape.item(), depth - 1) if depth > 0 else ''}…]".replace("……", "…")
-    fields: Mapping[str, Shape] = shape.fields() if depth > 0 else {}
-    if not fields:
+    """A shape in one line; schemas may hold each other, so at some depth it is a word."""
+    if depth == 0 or not _tells_more(shape):
         return shape.label or "…"
-    shown = [f"{name}: {_inline(inner, depth - 1)}" for name, inner in islice(fields.items(), _MOST_FIELDS)]
-    return f"{{{', '.join(shown)}{', …' if len(fields) > _MOST_FIELDS else ''}}}"
+    if shape.item is not None:
+        return f"[{_inline(shape.item(), depth - 1)}, …]"
+    fields, most = shape.fields(), _MOST_FIELDS[depth]
+    shown = [f"{name}: {_inline(inner, depth - 1)}" for name, inner in islice(fields.items(), most)]
+    return f"{{{', '.join(shown)}{', …' if len(fields) > most else ''}}}"
