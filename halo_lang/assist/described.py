@@ -10,7 +10,6 @@ from halo_lang.analysis import Analysis
 from halo_lang.assist.cursor import Arguments
 from halo_lang.assist.frames import FrameKind
 from halo_lang.catalog.signature import Method, Parameter, Signature
-from halo_lang.program import Program
 from halo_lang.records import record
 from halo_lang.symbols import Interface, Kind
 
@@ -169,10 +168,3 @@ _DESCRIPTIONS: Final[dict[FrameKind, Callable[[Arguments, Analysis], Described |
     FrameKind.LOOP: _form("loop", catalog.LOOP, "Goes back to an agent's earlier stage.", "Agent", '"condition"'),
     FrameKind.LISTEN: _form("listen", Signature(), "Waits for an event from outside.", "Source.Event"),
 }
-
-
-def parameters_of(name: str, program: Program) -> dict[str, nodes.TypeRef]:
-    """The types of a pipeline's parameters by name; nothing where it is no pipeline that can be read."""
-    found = program.find(name)
-    fields = found.params if isinstance(found, nodes.Pipeline) else ()
-    return {field.name.text: field.type for field in fields}

@@ -100,7 +100,7 @@ class Flow:
             case Path():
                 return self.at(value.segments)
             case nodes.ListValue(items):
-                return Shape("list", item=lambda: self.of_value(items[0]) if items else UNKNOWN)
+                return _list_of(self.of_value(items[0]) if items else UNKNOWN)
             case _:
                 return UNKNOWN
 

@@ -31,6 +31,7 @@ pipeline Solve(issue: Answer, deadline: String) -> Answer:
 
 """
 PIPELINE = "pipeline Main(question: String, answer: Answer) -> Result:\n  question "
+LISTS = "pipeline Main(name: String, rows: Array) -> Result:\n  name |> Bot.a() |* { Bot.b() } as both "
 ASKED = """|> Bot.judge('{"verdict": "good" | "bad", "details": {"lines": [{"number": 1}]}}') as opinion """
 
 
@@ -86,7 +87,7 @@ def test_the_whole_word_around_the_cursor_is_replaced() -> None:
         ("policy P : Redact(PII, ▮", ["PII", "Email"]),
         ("policy P : Approve(▮", ["Repo", "Docs"]),
         ("policy P : Approve(Docs.▮", ["get", "set", "delete", "list", "incr", "cas"]),
-        ("policy P : RequireSchema(▮", ["schema", "Answer", "Part"]),
+        ("policy P : RequireSchema(▮", ["schema:", "Answer", "Part"]),
         ("policy P : Taint(from: ▮", ["Repo", "Docs"]),
         ("schema S { x: ▮", ["String", "Number", "Integer", "Boolean"]),
         ("schema S { x: Array<Pa▮", ["Part"]),
@@ -185,7 +186,7 @@ def test_a_shadow_is_of_an_agent_or_a_model() -> None:
         ("|* each(x ▮", ["in"]),
         ("|* each(x in ▮", ["question", "answer"]),
         ("|* each(x in answer.▮", ["title", "parts"]),
-        ("|* each(x in answer.parts, ▮", ["concurrency", "onError"]),
+        ("|* each(x in answer.parts, ▮", ["concurrency:", "onError:"]),
         ("|* each(x in answer.parts) => Bot.ask(▮", ["x", "index", "question", "answer"]),
         ("|* each(x in answer.parts) => Bot.ask(x.▮", ["text", "page"]),
         ("|* each(x in answer.parts) => Bot.ask('{{x.▮", ["text", "page"]),
@@ -214,16 +215,16 @@ def test_a_service_without_listed_methods_has_those_that_the_program_uses() -> N
 @pytest.mark.parametrize(
     ("call", "first"),
     [
-        ("Docs.set(▮)", ["key", "value"]),
-        ("Docs.set(question, ▮)", ["value", "question"]),
-        ("Docs.set(value: 1, ▮)", ["key", "ttl"]),
-        ("Docs.set(▮, value: 1)", ["key", "question"]),
-        ("Solve(▮)", ["issue", "deadline"]),
-        ("Solve(issue: question, ▮)", ["deadline"]),
+        ("Docs.set(▮)", ["key:", "value:"]),
+        ("Docs.set(question, ▮)", ["value:", "question"]),
+        ("Docs.set(value: 1, ▮)", ["key:", "ttl:"]),
+        ("Docs.set(▮, value: 1)", ["key:", "question"]),
+        ("Solve(▮)", ["issue:", "deadline:"]),
+        ("Solve(issue: question, ▮)", ["deadline:"]),
         ("Bot.ask(tool: ▮)", ["Docs"]),
         ("Bot.ask(tools: [▮])", ["Docs"]),
         ("Bot.ask(tools: ▮)", ["Docs", "auto", "none"]),
-        ("Bot.get(tool: Docs, ▮)", ["key"]),
+        ("Bot.get(tool: Docs, ▮)", ["key:"]),
         ("Repo.list_issues(state: ▮)", ['"open"', '"closed"', '"all"']),
         ("Repo.list_issues(state: '▮')", ["open", "closed", "all"]),
     ],
@@ -234,12 +235,17 @@ def test_arguments_are_the_names_that_are_not_given_yet_and_values_that_fit(call
 
 def test_names_that_are_given_are_not_offered_again() -> None:
     names = offered(f"{PIPELINE}|> Bot.ask(temp: 1, ▮, max_steps: 2)")
-    assert not {"temp", "temperature", "max_steps"} & set(names)
-    assert "top_p" in names
+    assert not {"temp:", "temperature:", "max_steps:"} & set(names)
+    assert "top_p:" in names
+
+
+def test_an_argument_and_a_value_of_one_name_are_both_offered() -> None:
+    text = "pipeline Main(issue: Answer) -> Result:\n  issue |> Solve(▮)"
+    assert offered(text)[:3] == ["issue:", "deadline:", "issue"]
 
 
 def test_the_name_of_an_argument_comes_with_its_colon_unless_that_is_there() -> None:
-    assert item(f"{PIPELINE}|> Docs.set(▮)", "ttl").insert == "ttl: "
+    assert item(f"{PIPELINE}|> Docs.set(▮)", "ttl:").insert == "ttl: "
     assert item(f"{PIPELINE}|> Docs.set(▮: 3s)", "ttl").insert == "ttl"
 
 
@@ -248,11 +254,11 @@ def test_the_name_of_an_argument_comes_with_its_colon_unless_that_is_there() -> 
     [
         ("tool X : GitHub(▮", ["Env.GITHUB_TOKEN", "Env"]),
         ("tool X : GitHub(Env.▮", ["GITHUB_TOKEN"]),
-        ('tool X : KV("x.db", ▮', ["namespace"]),
+        ('tool X : KV("x.db", ▮', ["namespace:"]),
         ('tool X : Workspace("x", write: ▮', ["true", "false"]),
-        ("agent A [x-1, ▮", ["temperature", "max_tokens"]),
+        ("agent A [x-1, ▮", ["temperature:", "max_tokens:"]),
         ("agent A [x-1, tools: ▮", ["auto", "none"]),
-        ("@retry(3, ▮", ["backoff"]),
+        ("@retry(3, ▮", ["backoff:"]),
     ],
 )
 def test_settings_are_completed_where_nothing_flows(text: str, first: list[str]) -> None:
@@ -292,6 +298,10 @@ def test_settings_are_completed_where_nothing_flows(text: str, first: list[str])
 )
 def test_a_path_goes_on_with_what_is_known_to_be_there(stages: str, labels: list[str]) -> None:
     assert offered(PIPELINE + stages) == labels
+
+
+def test_the_list_of_an_each_is_a_list_first() -> None:
+    assert offered(f"{LISTS}|* each(row in rows) => Bot.c() as all |* each(x in ▮")[:3] == ["rows", "all", "c"]
 
 
 def test_results_of_later_stages_are_in_reach_only_in_a_loop() -> None:
@@ -353,6 +363,17 @@ def test_each_reference_of_an_example_is_offered_where_it_is_taken_away(text: st
         labels = [one.label for one in complete(_analysis(without), word.start()).items]
         is_only_use = re.search(rf"\.{word[0]}\(", text) and not re.search(rf"\w\.{word[0]}\(", without)
         assert word[0] in labels or is_only_use, text[: word.end()].splitlines()[-1]
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_each_item_like_the_one_that_was_taken_away_fits_in_its_place(text: str) -> None:
+    analysis = _analysis(text)
+    for word in filter(lambda word: _is_reference(analysis, word), _words(text)):
+        before, behind = text[: word.start()], text[word.end() :]
+        items = complete(_analysis(before + behind), word.start()).items
+        kind = next((one.kind for one in items if one.label == word[0]), None)
+        for one in (one for one in items if one.kind is kind):
+            assert not parse(before + one.insert + behind).diagnostics, f"{before}▮{one.insert}"
 
 
 @st.composite

@@ -27,6 +27,9 @@ Models: TypeAlias = Callable[[], Sequence[str]]
 """The ids of known models, spelled as a program spells them; asked only where a model can stand."""
 
 
+_FIXED: Final = frozenset({FrameKind.PROVIDER, FrameKind.SETTINGS, FrameKind.RULE, FrameKind.DIRECTIVE})
+
+
 @dataclass(frozen=True)
 class View:
     """A cursor in a program."""
@@ -64,6 +67,17 @@ class View:
         if self.described is None or self.arguments is None:
             return None
         return self.described.parameter(self.arguments)
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether nothing flows there: outside of pipelines every value is written out."""
+        return self.arguments is not None and self.arguments.kind in _FIXED
+
+    @property
+    def wants_list(self) -> bool:
+        """Whether the cursor is where an `each` takes its list from."""
+        around = self.arguments
+        return around is not None and around.kind is FrameKind.EACH and around.index < 0
 
     # --- the pipeline around the cursor
 
