@@ -14,15 +14,18 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*(?:\[[^]]*\])?\+?=", re.ASCII)
 class Command:
     """The command that is being read: its words decide what may be filled into the next one.
 
-    `cases` counts the `case` commands around it, whose patterns end in a `)` of their own. `redirected` is set where
-    the next word belongs to a redirection.
+    `cases` counts the `case` commands around it, whose patterns end in a `)` of their own. `redirected` is the
+    operator to which the next word belongs, "" for none. `fed` is an interpreter on this line that runs its input.
     """
 
     def __init__(self) -> None:
         self._words: list[str] = []
         self._first_value = 0
+        self._input_from = 0
+        self._input_filled = False
         self.cases = 0
-        self.redirected = False
+        self.redirected = ""
+        self.fed: str | None = None
 
     def may_calculate(self) -> bool:
         """Whether `((` begins a calculation here."""
@@ -31,15 +34,16 @@ class Command:
     def add(self, word: str, filled: int) -> str | None:
         """Take the next word, `filled` values so far; why it would be read as code, where a value in it would be."""
         if self.redirected:
-            self.redirected = False
+            self._input_filled |= self.redirected == "<<<" and HOLE in word
+            self.redirected = ""
             return None
         if not self._words and (word in _OPENERS or _ASSIGNMENT.match(word)):
             return None
-        if HOLE in word and (reason := _reads_code(self._words, word)):
+        if HOLE in word and (reason := _evaluates(self._words, word)):
             return reason
         if not self._words:
             self.cases = max(0, self.cases + {"case": 1, "esac": -1}.get(word, 0))
-            self._first_value = filled
+            self._first_value = filled - word.count(HOLE)
         self._words.append(word)
         return None
 
@@ -49,11 +53,24 @@ class Command:
         calculates = ended and not _CALCULATING_TESTS.isdisjoint(self._words)
         return range(self._first_value, filled) if calculates else range(0)
 
-    def finish(self) -> None:
-        """The command ends here; `&&` and parentheses inside of `[[ … ]]` end nothing."""
-        if self._words[:1] != ["[["] or "]]" in self._words:
-            self._words = []
-            self.redirected = False
+    def finish(self, operator: str, filled: int) -> str | None:
+        """The command ends at an operator; why its input would be read as code, where there is a value in that.
+
+        Operators inside of `[[ … ]]` end nothing.
+        """
+        if self._words[:1] == ["[["] and "]]" not in self._words:
+            return None
+        before = self._first_value if self._words else filled
+        interpreter = _runs_its_input(self._words)
+        if interpreter is not None and (self._input_filled or before > self._input_from):
+            return reads_code(interpreter)
+        self.fed = None if operator == "\n" and interpreter is None and not self._words else interpreter or self.fed
+        self._words = []
+        self._input_filled = False
+        self.redirected = ""
+        if operator not in ("|", "(", ")"):
+            self._input_from = filled
+        return None
 
 
 _OPENERS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "time"))
@@ -67,6 +84,9 @@ _CODE_COMMANDS: Final = frozenset(("eval", "let", "trap", "unset", "read", "mapf
 _DECLARATIONS: Final = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _EVALUATED_DECLARATION: Final = re.compile(r"-\w*[aAin]", re.ASCII)
 
+_NAMING_OPTIONS: Final = {"printf": ("-v",), "wait": ("-p",), "test": ("-v", "-R"), "[": ("-v", "-R")}
+"""Options after which a word is the name of a variable, and as such evaluated. A value may be the option, too."""
+
 _SHELL: Final = re.compile(r"-\w*c\w*", re.ASCII)
 _SCRIPT: Final = re.compile(r"-\w*[ceErp]|--eval|--print", re.ASCII)
 _CODE_OPTIONS: Final = {
@@ -76,22 +96,38 @@ _CODE_OPTIONS: Final = {
 """Interpreters, and the options whose argument they run."""
 
 
-def _reads_code(before: list[str], word: str) -> str | None:
+def _evaluates(before: list[str], word: str) -> str | None:
     """Why a word with a value in it would be read as code by the command of the words `before` it."""
     words = [name.rpartition("/")[2] for name in before]
     own = [name for name in words if name not in _PREFIXES]
     command, previous = (own[0], own[-1]) if own else ("", "")
+    if command.startswith(HOLE):
+        return "where a value names the command no other value can be safe; write the command into the program"
     if command in _CODE_COMMANDS:
         return f"`{command}` would read the value as code"
     if command in _DECLARATIONS and (
         not _ASSIGNMENT.match(word) or any(_EVALUATED_DECLARATION.match(option) for option in own)
     ):
         return f"`{command}` would evaluate the value; write it as `name={{{{…}}}}` without options"
-    if (command in ("printf", "wait") and previous == "-v") or (command in ("test", "[") and previous in ("-v", "-R")):
-        return f"`{command} {previous}` would evaluate the value"
+    if command in _NAMING_OPTIONS and (previous in _NAMING_OPTIONS[command] or previous.startswith(HOLE)):
+        return f"`{command} -v` would evaluate the value"
     for place, name in enumerate(words):
         if name in _CODE_OPTIONS and _is_code(_CODE_OPTIONS[name], words[place + 1 :], word):
-            return f"`{name}` would read the value as code; give it as an argument of its own after the code"
+            return reads_code(name)
+    return None
+
+
+def reads_code(interpreter: str) -> str:
+    """Why a value is refused that an interpreter would run."""
+    return f"`{interpreter}` would read the value as code; give it as an argument of its own after the code"
+
+
+def _runs_its_input(words: list[str]) -> str | None:
+    """The interpreter in a command that names no script for it, so that it runs what it reads."""
+    for place, word in enumerate(words):
+        name = word.rpartition("/")[2]
+        if name in _CODE_OPTIONS and all(argument.startswith("-") for argument in words[place + 1 :]):
+            return name
     return None
 
 

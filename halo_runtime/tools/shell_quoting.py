@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.shell_commands import HOLE, Command
+from halo_runtime.tools.shell_commands import HOLE, Command, reads_code
 
 VARIABLE: Final = "HALO_VALUE_{}"
 """The environment variable that carries a value, by its place from 1."""
@@ -51,7 +51,10 @@ def fill_script(written: tuple[str, ...], values: tuple[str, ...]) -> Script:
     if not values:
         return Script(written[0], {})
     scanner = _Scanner(HOLE.join(written))
-    scanner.scan()
+    try:
+        scanner.scan()
+    except RecursionError:
+        raise ToolError("the command is nested too deeply for values in it to be made safe") from None
     for number in sorted(scanner.numeric):
         if _WHOLE_NUMBER.fullmatch(values[number]) is None:
             raise ToolError(
@@ -78,12 +81,12 @@ class _Scanner:
         self.filled = 0
         self.numeric: set[int] = set()
         self._documents: list[tuple[str, bool, bool]] = []
+        self._subshells: set[int] = set()
         self._quotes: dict[str, Callable[[], str]] = {"'": self._single, '"': self._double, "`": self._backticks}
 
     def scan(self) -> None:
         self._commands(inside=False)
-        if self._documents:
-            self._read_documents()
+        self._read_documents(Command())
 
     def excerpt(self, place: int) -> str:
         """What stands around a place, for errors."""
@@ -118,8 +121,8 @@ class _Scanner:
         self.position += 1
         return HOLE
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise ToolError(f"{reason}: {self.excerpt(self.position)}")
+    def _refuse(self, reason: str, place: int | None = None) -> NoReturn:
+        raise ToolError(f"{reason}: {self.excerpt(self.position if place is None else place)}")
 
     def _unclosed(self, what: str) -> NoReturn:
         raise ToolError(f"the command has {what} that is not closed")
@@ -132,38 +135,42 @@ class _Scanner:
         depth = 0
         while character := self._peek():
             if character == ")" and not depth and not command.cases and inside:
-                command.finish()
-                return
+                break
             if character in _BLANK or self._at("\\\n"):
                 self._copy(1 if character in _BLANK else 2)
             elif character == "#":
                 self._comment()
-            elif self._at("((") and command.may_calculate():
-                self._calculation()
+            elif self._at("((") and command.may_calculate() and self._calculation("(("):
+                pass
             elif character in "()":
                 depth = max(0, depth + (1 if character == "(" else -1))
-                command.finish()
-                self._copy()
+                self._finish(command, character)
             elif character in "<>" or self._at("&>"):
                 self._redirection(command)
             elif character in ";&|\n":
-                command.finish()
-                self._copy()
+                self._finish(command, "||" if self._at("||") else character)
                 if character == "\n":
-                    self._read_documents()
+                    self._read_documents(command)
             else:
                 self._add(command)
-        if inside or depth:
+        if depth or (inside and not self._peek()):
             self._unclosed("a parenthesis")
-        command.finish()
+        self._finish(command, "")
 
     def _add(self, command: Command) -> None:
+        """Read a word of a command."""
         before = self.filled
         reason = command.add(self._word(), self.filled)
         if reason is not None:
-            self.position = self.places[before]
-            self._refuse(reason)
+            self._refuse(reason, self.places[before])
         self.numeric.update(command.calculated(self.filled))
+
+    def _finish(self, command: Command, operator: str) -> None:
+        """Take the operator that ends a command."""
+        reason = command.finish(operator, self.filled)
+        if reason is not None:
+            self._refuse(reason, self.places[self.filled - 1])
+        self._copy(len(operator))
 
     def _comment(self) -> None:
         while self._peek() not in ("", "\n"):
@@ -172,26 +179,16 @@ class _Scanner:
             else:
                 self._copy()
 
-    def _calculation(self) -> None:
-        """`((…))`; where it is two subshells after all, its values must still be numbers."""
-        self._copy(2)
-        self._arithmetic(")")
-        self._copy()
-        if self._peek() == ")":
-            self._copy()
-
     def _redirection(self, command: Command) -> None:
         if self._at("<<<"):
             self._copy(3)
+            command.redirected = "<<<"
         elif self._at("<<"):
             self._begin_document()
-            return
         elif self._at("<(") or self._at(">("):
             self._nested(2)
-            return
         else:
-            self._copy(2 if self._peek(1) in ("&", "|", ">") else 1)
-        command.redirected = True
+            command.redirected = self._copy(2 if self._peek(1) in ("&", "|", ">") else 1)
 
     def _nested(self, opening: int) -> None:
         """`$(…)`, `<(…)`: quotes begin anew inside."""
@@ -201,16 +198,34 @@ class _Scanner:
 
     # --- words --------------------------------------------------------------------------------------------------
 
-    def _word(self) -> str:
-        """One word; given back without its quotes, values as HOLE."""
+    def _word(self, *, element: bool = False) -> str:
+        """One word, or element of an array; given back without its quotes, values as HOLE."""
         word, subscript = "", False
         while (character := self._peek()) and character not in _WORD_ENDS:
-            if character == "[" and _IDENTIFIER.fullmatch(word):
+            if character == "[" and (_IDENTIFIER.fullmatch(word) or (element and not word)):
                 subscript = True
             elif character == "]":
                 subscript = False
             word += self._piece(character, subscript)
+        if character == "(" and word.endswith("="):
+            self._elements()
         return word
+
+    def _elements(self) -> None:
+        """`(…)` after `name=`: the elements of an array."""
+        self._copy()
+        while (character := self._peek()) != ")":
+            if not character:
+                self._unclosed("a parenthesis")
+            if character == "#":
+                self._comment()
+            elif self._at("<(") or self._at(">("):
+                self._nested(2)
+            elif character in _WORD_ENDS:
+                self._copy()
+            else:
+                self._word(element=True)
+        self._copy()
 
     def _piece(self, character: str, subscript: bool) -> str:
         if character == HOLE:
@@ -315,17 +330,23 @@ class _Scanner:
         return "$"
 
     def _substitution(self) -> str:
-        start, length, filled, numeric = self.position, len(self.out), self.filled, set(self.numeric)
-        if self._at("$(("):
-            self._copy(3)
-            if self._arithmetic(")") and self._at("))"):
-                self._copy(2)
-                return "$"
-            # It was a subshell inside of `$(…)`.
-            self.position, self.filled, self.numeric = start, filled, numeric
-            del self.out[length:]
-        self._nested(2)
+        if not (self._at("$((") and self._calculation("$((")):
+            self._nested(2)
         return "$"
+
+    def _calculation(self, opening: str) -> bool:
+        """Read `$((…))` or `((…))`; False, with nothing read, where it is one subshell inside another."""
+        start, length, filled, numeric = self.position, len(self.out), self.filled, set(self.numeric)
+        if start in self._subshells:
+            return False
+        self._copy(len(opening))
+        if self._arithmetic(")") and self._at("))"):
+            self._copy(2)
+            return True
+        self._subshells.add(start)
+        self.position, self.filled, self.numeric = start, filled, numeric
+        del self.out[length:]
+        return False
 
     def _arithmetic(self, closer: str) -> bool:
         """A calculation up to its `closer`; whether there is one. Bash evaluates what values hold here."""
@@ -361,8 +382,7 @@ class _Scanner:
         before = self.filled
         read()
         if self.filled > before:
-            self.position = self.places[before]
-            self._refuse(reason)
+            self._refuse(reason, self.places[before])
 
     # --- here-documents -----------------------------------------------------------------------------------------
 
@@ -382,13 +402,15 @@ class _Scanner:
         mark = self.text[start : self.position]
         self._documents.append((re.sub(r"\\(.)|['\"]", r"\1", mark), any(c in mark for c in "'\"\\"), strip))
 
-    def _read_documents(self) -> None:
+    def _read_documents(self, command: Command) -> None:
         """The bodies of the here-documents that the line before has announced."""
         documents, self._documents = self._documents, []
         for mark, literal, strip in documents:
             outer, self.end = self.end, self._end_of_document(mark, strip)
             while character := self._peek():
-                if not literal:
+                if not literal and command.fed is not None:
+                    self._without_values(lambda: self._inside_double(self._peek()), reads_code(command.fed))
+                elif not literal:
                     self._inside_double(character)
                 elif character == HOLE:
                     self._refuse(f"a value cannot be filled in after <<'{mark}'; write <<{mark} without quotes")

@@ -81,6 +81,12 @@ PLACES = {
     "after a special parameter": ('printf %s "$?@"', "0@"),
     "after arithmetic": ('i=1; printf %s "$((i + (1)))@"', "2@"),
     "after braces": ("""printf %s "${x:-"}"}@" '@'""", "}@@"),
+    "subshells in a subshell": ('printf %s "$( ((printf %s. "@"); true); printf %s. "<@>")"', "@.<@>."),
+    "elements over lines": ("x=(a # it's\n '@' <(:)\n); printf %s \"${x[1]}\"", "@"),
+    "pattern": ("case 'long' in [@]) ;; *) printf %s '@';; esac", "@"),
+    "elements of an array": ('declare -A m=([k]=@); printf %s "${m[k]}"', "@"),
+    "input of a script": ("""cat <<EOF | bash -c 'cat; printf %s "$1"' _ @\n<@>\nEOF""", "<@>\n@"),
+    "after an interpreter": ("echo : | bash; printf %s '@'", "@"),
     "continued line": ("printf %s \\\n '@'", "@"),
 }  # fmt: skip
 
@@ -153,6 +159,18 @@ REFUSED = (
     "[ -v @ ]",
     "python3 -c 'print(\"@\")'",
     "perl -e'print @'",
+    "bash <<EOF\necho @\nEOF",
+    "sh -s <<EOF\necho @\nEOF",
+    "cat <<EOF | bash\necho @\nEOF",
+    'bash <<< "echo @"',
+    'echo "@" | sh',
+    "cat @ | sudo /bin/bash -e",
+    "echo @ | tee x | python3 -",
+    "@ @",
+    "sudo @ @",
+    "printf @ @",
+    "[ @ @ ]",
+    "wait -p @",
     "echo $@",
     'echo "$@"',
     "echo ${x:-@}",
@@ -186,6 +204,7 @@ CALCULATED = {
     "[[ @ -eq 4 ]] && echo yes": "yes\n",
     "[[ '@' -gt 3 && b > a ]] && echo yes": "yes\n",
     "x[@]=z; echo ${x[4]}": "z\n",
+    "x=([@]=z); echo ${x[4]}": "z\n",
     "for ((i=3; i<@; i++)); do echo $i; done": "3\n",
     'echo "$((1 + (@)))"': "5\n",
 }
@@ -207,6 +226,12 @@ def test_a_refusal_shows_the_place_and_never_the_value() -> None:
 
 def test_a_script_without_values_is_left_as_it_is() -> None:
     assert fill_script(("eval 'x",), ()).text == "eval 'x"
+
+
+@pytest.mark.parametrize("opening", ["$((", "((", "$(", '"$(', "`", "${", "(", "'", "x=("])
+def test_what_is_nested_without_end_is_refused_at_once(opening: str) -> None:
+    with pytest.raises(ToolError):
+        fill_script((opening * 301, ""), ("x",))
 
 
 @given(st.lists(syntax, min_size=2, max_size=4))
