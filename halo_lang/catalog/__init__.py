@@ -1,13 +1,15 @@
 """What exists in Halo beside a program: `System`, directives, providers, policy rules, model services, settings.
 
 Everything is data that checks, completion, docs and the runtime read; names are looked up here and nowhere else.
-Tool and rule packages add entries with `register_provider` and `register_rule`.
+Installed packages add providers and rules by entry points (see `packages`), programs that embed Halo by
+`register_provider` and `register_rule`.
 """
 
 from __future__ import annotations
 
 from halo_lang.catalog.directives import DIRECTIVES
 from halo_lang.catalog.models import MODEL_PREFIXES, ModelPrefix, ModelRoute, bare_route, service_of
+from halo_lang.catalog.packages import POLICY_RULES, TOOL_PROVIDERS, BrokenPackage, Packages
 from halo_lang.catalog.providers import PROVIDERS
 from halo_lang.catalog.registry import Registry
 from halo_lang.catalog.rules import RULES
@@ -24,6 +26,7 @@ __all__ = [
     "SYSTEM_METHODS",
     "YIELD",
     "Bound",
+    "BrokenPackage",
     "DirectiveSpec",
     "Method",
     "ModelPrefix",
@@ -33,24 +36,28 @@ __all__ = [
     "ProviderSpec",
     "RuleSpec",
     "Signature",
+    "broken_packages",
     "directive",
     "directives",
     "model_prefixes",
     "model_route",
     "provider",
+    "provider_package",
     "providers",
     "register_provider",
     "register_rule",
     "rule",
+    "rule_package",
     "rules",
     "service_of",
     "system_method",
+    "why_missing",
 ]
 
 _system = {method.name: method for method in SYSTEM_METHODS}
 _directives = Registry("directive", DIRECTIVES)
-_providers = Registry("provider", PROVIDERS)
-_rules = Registry("policy rule", RULES)
+_providers = Packages(TOOL_PROVIDERS, ProviderSpec, Registry("provider", PROVIDERS))
+_rules = Packages(POLICY_RULES, RuleSpec, Registry("policy rule", RULES))
 _models = Registry("model prefix", MODEL_PREFIXES)
 
 
@@ -76,11 +83,16 @@ def provider(name: str) -> ProviderSpec | None:
 
 def providers() -> Registry[ProviderSpec]:
     """All providers, those of packages included."""
-    return _providers
+    return _providers.all()
+
+
+def provider_package(name: str) -> object | None:
+    """What a package's entry point for a provider leads to; None for a provider that no package brings."""
+    return _providers.object(name)
 
 
 def register_provider(spec: ProviderSpec) -> None:
-    """Add a package's provider; ValueError when the name is taken."""
+    """Add a provider; ValueError when the name is taken."""
     _providers.register(spec)
 
 
@@ -91,12 +103,29 @@ def rule(name: str) -> RuleSpec | None:
 
 def rules() -> Registry[RuleSpec]:
     """All policy rules, those of packages included."""
-    return _rules
+    return _rules.all()
+
+
+def rule_package(name: str) -> object | None:
+    """What a package's entry point for a policy rule leads to; None for a rule that no package brings."""
+    return _rules.object(name)
 
 
 def register_rule(spec: RuleSpec) -> None:
-    """Add a package's policy rule; ValueError when the name is taken."""
+    """Add a policy rule; ValueError when the name is taken."""
     _rules.register(spec)
+
+
+def broken_packages() -> tuple[BrokenPackage, ...]:
+    """The entries of packages that could not be added, after all of them were tried."""
+    _providers.all()
+    _rules.all()
+    return (*_providers.broken, *_rules.broken)
+
+
+def why_missing(name: str) -> str | None:
+    """Why a package's provider or rule of that name could not be added; None where no package has tried to."""
+    return _providers.why_missing(name) or _rules.why_missing(name)
 
 
 def model_prefixes() -> Registry[ModelPrefix]:

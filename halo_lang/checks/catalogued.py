@@ -112,6 +112,10 @@ def _unknown(what: str, name: Name, known: Iterable[str]) -> Diagnostic:
     names = list(known)
     guess = nearest(name.text, names)
     hint = f"did you mean `{guess.name}`?" if guess else f"there are {listed(names, limit=40)}"
+    broken = catalog.why_missing(name.text)
+    if broken is not None:
+        message = f"the {what} `{name.text}` cannot be loaded"
+        return error("HL304", message, name.span, hint=f"mend or remove the package that brings it: {broken}")
     return error("HL304", f"there is no {what} `{name.text}`", name.span, hint=hint, fix=Fix.of(guess, name.span))
 
 

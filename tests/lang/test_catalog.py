@@ -74,6 +74,91 @@ def test_the_exact_arguments_of_the_key_value_store() -> None:
     }
 
 
+REST = "get head post put patch delete"
+PAGE_METHODS = "goto text html links click fill select press waitFor screenshot pdf close"
+SQL = "query execute schema explain"
+OFFERS = {
+    "REST": ("base · apiKey headers timeout allowHosts", REST),
+    "GET": ("base · apiKey headers timeout allowHosts", "get head"),
+    "POST": ("url · headers timeout allowHosts", ""),
+    "PostgreSQL": ("url · readOnly timeout maxRows", SQL),
+    "SQL": ("url · readOnly timeout maxRows", SQL),
+    "VectorStore": ("namespace path k minScore model", "add addMany search get delete count ingest"),
+    "File": ("path maxTurns maxTokens", "append read clear"),
+    "KV": ("path namespace", "get set delete list incr cas"),
+    "Workspace": (
+        "root · write deny",
+        "read write edit append list glob search move delete mkdir stat applyPatch",
+    ),
+    "Bash": ("allow cwd timeout env sandbox", "run"),
+    "Code": ("language", "run"),
+    "Browser": ("headless · allowHosts", PAGE_METHODS),
+    "Chrome": ("cdp · allowHosts", PAGE_METHODS),
+    "Documents": ("root", "read pages chunks tables search"),
+    "MCP": ("server · args env headers tools timeout allowHosts", ""),
+    "Slack": (
+        "token · channel baseUrl",
+        "post update delete ephemeral history replies channels openDm react user upload",
+    ),
+    "Email": (
+        "smtp imap user password from allowRecipients",
+        "send reply list read search markRead move delete attachment",
+    ),
+    "GitHub": (
+        "token · repo baseUrl",
+        "list_issues get_issue create_issue update_issue close_issue list_comments create_comment add_labels "
+        "remove_label set_labels add_assignees list_pulls get_pull create_pull list_files create_review merge_pull "
+        "get_repo get_file put_file list_tree list_commits compare list_checks list_workflow_runs search_issues "
+        "search_code search_repositories",
+    ),
+    "Linear": (
+        "key · team baseUrl",
+        "get_issue list_issues search_issues create_issue update_issue add_comment add_label remove_label archive "
+        "attach_link list_teams list_states list_labels list_users list_projects viewer",
+    ),
+    "Figma": (
+        "token · baseUrl",
+        "get_file get_nodes get_images get_image_fills get_versions get_meta list_comments post_comment "
+        "delete_comment components styles variables dev_resources me",
+    ),
+}
+"""What each provider takes, by position and (behind the `·`) by name only, and its methods (spec 5 and reference 2)."""
+
+
+@pytest.mark.parametrize("spec", PROVIDERS, ids=lambda spec: spec.name)
+def test_a_provider_takes_and_offers_what_the_reference_says(spec: ProviderSpec) -> None:
+    by_position = [one.name for one in spec.config.parameters if not one.named_only]
+    by_name = [one.name for one in spec.config.parameters if one.named_only]
+    config = " · ".join(" ".join(names) for names in (by_position, by_name) if names)
+    assert (config, " ".join(spec.method_names)) == OFFERS[spec.name]
+
+
+@pytest.mark.parametrize(("spec", "method"), METHODS, ids=lambda entry: entry.name)
+def test_what_must_be_given_comes_first_and_reading_can_be_repeated(spec: ProviderSpec, method: Method) -> None:
+    by_position = [one.required for one in method.signature.parameters if not one.named_only]
+    assert by_position == sorted(by_position, reverse=True)
+    assert method.idempotent or method.effect != "read"
+    defaults = [one for one in method.signature.parameters if one.default is not None]
+    assert [one.name for one in defaults if one.required or one.problem(one.default)] == []
+
+
+DESTRUCTIVE = (
+    "REST.delete KV.delete File.clear VectorStore.delete PostgreSQL.execute SQL.execute Workspace.move "
+    "Workspace.delete Bash.run Slack.delete Email.delete GitHub.merge_pull Linear.archive Figma.delete_comment"
+)
+
+
+def test_what_cannot_be_taken_back_is_marked() -> None:
+    marked = {f"{spec.name}.{method.name}" for spec, method in METHODS if method.effect == "destructive"}
+    assert marked == set(DESTRUCTIVE.split())
+
+
+def test_a_call_that_may_have_arrived_is_repeated_only_where_that_changes_nothing() -> None:
+    twice = {f"{spec.name}.{method.name}" for spec, method in METHODS if method.effect == "write" and method.idempotent}
+    assert {"KV.set", "Workspace.write", "REST.put", "GitHub.add_labels", "VectorStore.add"} <= twice
+    assert twice.isdisjoint({"KV.incr", "KV.cas", "REST.post", "Slack.post", "Email.send", "GitHub.create_issue"})
+
+
 def test_every_provider_of_the_seeds_is_there() -> None:
     names = " ".join(spec.name for spec in PROVIDERS)
     assert names == (
