@@ -64,7 +64,7 @@ class Command:
         interpreter = _runs_its_input(self._words)
         if interpreter is not None and (self._input_filled or before > self._input_from):
             return reads_code(interpreter)
-        self.fed = None if operator == "\n" and interpreter is None and not self._words else interpreter or self.fed
+        self.fed = interpreter or self.fed
         self._words = []
         self._input_filled = False
         self.redirected = ""
@@ -79,7 +79,8 @@ _OPENERS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until
 _CALCULATING_TESTS: Final = frozenset(("-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"))
 """What makes `[[ … ]]` evaluate what its words hold."""
 
-_PREFIXES: Final = frozenset(("command", "builtin", "exec", "sudo", "nohup"))
+_PREFIXES: Final = frozenset(("command", "builtin", "exec", "sudo", "nohup", "env", "nice", "timeout"))
+_PREFIX_ARGUMENT: Final = re.compile(r"-|[0-9]|[A-Za-z_]\w*=", re.ASCII)
 _CODE_COMMANDS: Final = frozenset(("eval", "let", "trap", "unset", "read", "mapfile", "readarray", "getopts"))
 _DECLARATIONS: Final = frozenset(("declare", "typeset", "local", "export", "readonly"))
 _EVALUATED_DECLARATION: Final = re.compile(r"-\w*[aAin]", re.ASCII)
@@ -90,10 +91,16 @@ _NAMING_OPTIONS: Final = {"printf": ("-v",), "wait": ("-p",), "test": ("-v", "-R
 _SHELL: Final = re.compile(r"-\w*c\w*", re.ASCII)
 _SCRIPT: Final = re.compile(r"-\w*[ceErp]|--eval|--print", re.ASCII)
 _CODE_OPTIONS: Final = {
-    **dict.fromkeys(("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "su", "busybox"), _SHELL),
+    **dict.fromkeys(("sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "su"), _SHELL),
     **dict.fromkeys(("python", "python3", "perl", "ruby", "node", "deno", "bun", "lua", "php"), _SCRIPT),
 }
 """Interpreters, and the options whose argument they run."""
+
+_CODE_ANYWHERE: Final = frozenset(("su",))
+"""Interpreters that look for the option among all arguments."""
+
+_VALUED: Final = frozenset(("-o", "+o", "-O", "+O", "-W", "-X", "-I"))
+"""Options of interpreters that take the next word."""
 
 
 def _evaluates(before: list[str], word: str) -> str | None:
@@ -109,10 +116,11 @@ def _evaluates(before: list[str], word: str) -> str | None:
         not _ASSIGNMENT.match(word) or any(_EVALUATED_DECLARATION.match(option) for option in own)
     ):
         return f"`{command}` would evaluate the value; write it as `name={{{{…}}}}` without options"
-    if command in _NAMING_OPTIONS and (previous in _NAMING_OPTIONS[command] or previous.startswith(HOLE)):
-        return f"`{command} -v` would evaluate the value"
+    may_be_option = previous.startswith(HOLE) and (command != "printf" or len(own) == 2)
+    if command in _NAMING_OPTIONS and (previous in _NAMING_OPTIONS[command] or may_be_option):
+        return f"`{command}` would evaluate the value where {_NAMING_OPTIONS[command][0]} stands before it"
     for place, name in enumerate(words):
-        if name in _CODE_OPTIONS and _is_code(_CODE_OPTIONS[name], words[place + 1 :], word):
+        if name in _CODE_OPTIONS and _is_code(name, words[place + 1 :], word):
             return reads_code(name)
     return None
 
@@ -123,17 +131,29 @@ def reads_code(interpreter: str) -> str:
 
 
 def _runs_its_input(words: list[str]) -> str | None:
-    """The interpreter in a command that names no script for it, so that it runs what it reads."""
+    """The interpreter that is this command, where it has no script and so runs what it reads."""
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
-        if name in _CODE_OPTIONS and all(argument.startswith("-") for argument in words[place + 1 :]):
-            return name
+        if name in _CODE_OPTIONS:
+            return name if _has_no_script(words[place + 1 :]) else None
+        if name not in _PREFIXES and not _PREFIX_ARGUMENT.match(word):
+            return None
     return None
 
 
-def _is_code(option: re.Pattern[str], arguments: list[str], word: str) -> bool:
-    """Whether `word` after `arguments` is the code of an interpreter that takes it after `option`, or in one word."""
-    if option.match(word) or word.startswith("--eval="):
-        return True
-    flag = next((place for place, argument in enumerate(arguments) if option.fullmatch(argument)), None)
-    return flag is not None and all(argument.startswith("-") for argument in arguments[flag + 1 :])
+def _is_code(interpreter: str, arguments: list[str], word: str) -> bool:
+    """Whether `word` is what the interpreter runs; after a script or code come that one's own arguments."""
+    if interpreter not in _CODE_ANYWHERE and not _has_no_script(arguments):
+        return False
+    option = _CODE_OPTIONS[interpreter]
+    attached = option.match(word) is not None or word.startswith("--eval=")
+    return attached or any(option.fullmatch(argument) for argument in arguments)
+
+
+def _has_no_script(arguments: list[str]) -> bool:
+    """Whether an interpreter's arguments are options only."""
+    before = ("", *arguments)
+    return all(
+        argument.startswith(("-", "+")) or previous in _VALUED
+        for previous, argument in zip(before, arguments, strict=False)
+    )

@@ -151,6 +151,7 @@ class _Scanner:
                 self._finish(command, "||" if self._at("||") else character)
                 if character == "\n":
                     self._read_documents(command)
+                    command.fed = None
             else:
                 self._add(command)
         if depth or (inside and not self._peek()):

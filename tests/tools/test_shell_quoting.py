@@ -86,6 +86,8 @@ PLACES = {
     "pattern": ("case 'long' in [@]) ;; *) printf %s '@';; esac", "@"),
     "elements of an array": ('declare -A m=([k]=@); printf %s "${m[k]}"', "@"),
     "input of a script": ("""cat <<EOF | bash -c 'cat; printf %s "$1"' _ @\n<@>\nEOF""", "<@>\n@"),
+    "names of interpreters": ("printf %s @ | grep -q bash; printf %s @", "@"),
+    "option of a script": ("""bash -c 'printf %s "$2"' script.sh -c @""", "@"),
     "after an interpreter": ("echo : | bash; printf %s '@'", "@"),
     "continued line": ("printf %s \\\n '@'", "@"),
 }  # fmt: skip
@@ -166,6 +168,8 @@ REFUSED = (
     'echo "@" | sh',
     "cat @ | sudo /bin/bash -e",
     "echo @ | tee x | python3 -",
+    "su - me -c 'echo @'",
+    "env X=1 timeout 5 sh <<EOF\necho @\nEOF",
     "@ @",
     "sudo @ @",
     "printf @ @",
