@@ -50,7 +50,7 @@ def is_priced(model: str) -> bool:
 
 @lru_cache(maxsize=1)
 def known_models() -> tuple[str, ...]:
-    """Ids from the price table as a program writes them, for completion; the first call takes 120 ms.
+    """The embedded model and the ids of the price table as a program writes them, for completion; slow at first.
 
     Of a service that tells its own ids by their names, the table's others (embeddings, speech) are left out, and so
     are ids that a program can write in quotes only.
@@ -58,6 +58,7 @@ def known_models() -> tuple[str, ...]:
     from genai_prices.data import providers
 
     from halo_lang.catalog import model_prefixes
+    from halo_runtime.models.local import MODEL_NAME
 
     listed = [
         f"{entry.name}/{model.id}"
@@ -67,7 +68,7 @@ def known_models() -> tuple[str, ...]:
         if _UNQUOTED.fullmatch(model.id)
         and (not entry.bare or any(fnmatchcase(model.id, pattern) for pattern in entry.bare))
     ]
-    return tuple(dict.fromkeys((*sorted(name for name in WELL_KNOWN if "/" in name), *listed)))
+    return tuple(dict.fromkeys((f"local/{MODEL_NAME}", *sorted(name for name in WELL_KNOWN if "/" in name), *listed)))
 
 
 def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from halo_lang import Analysis, check, parse
 from halo_lang.assist import Completions, Item, complete, definition
+from tests.lang.programs import programs
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.halo"))]
@@ -374,6 +375,37 @@ def test_each_item_like_the_one_that_was_taken_away_fits_in_its_place(text: str)
         kind = next((one.kind for one in items if one.label == word[0]), None)
         for one in (one for one in items if one.kind is kind):
             assert not parse(before + one.insert + behind).diagnostics, f"{before}▮{one.insert}"
+
+
+@settings(max_examples=60, deadline=None)
+@given(programs(), st.integers(0, 1000))
+def test_a_program_in_any_layout_can_be_completed_anywhere(text: str, part: int) -> None:
+    analysis = _analysis(text)
+    offset = len(text) * part // 1000
+    span = complete(analysis, offset).span
+    assert span.start <= offset <= span.end
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tool X : ▮",
+        "policy P : ▮",
+        "@▮",
+        f"{PIPELINE}|> System.▮",
+        f"{PIPELINE}|> Docs.▮",
+        f"{PIPELINE}|> Docs.get() ▮",
+        "agent A [x-1, ▮",
+    ],
+)
+def test_whatever_is_built_in_is_explained(text: str) -> None:
+    assert [one.label for one in completed(text).items if not (one.detail and one.documentation)] == []
+
+
+def test_line_ends_and_wide_characters_change_nothing() -> None:
+    text = f"// 漢😀 é\n{DECLARED}{PIPELINE}{ASKED}|> Bot.x('😀 {{{{opinion.▮"
+    assert offered(text, before="") == ["verdict", "details"]
+    assert offered(text.replace("\n", "\r\n"), before="") == ["verdict", "details"]
 
 
 @st.composite

@@ -152,6 +152,7 @@ def test_every_known_model_leads_to_a_service_and_stands_in_a_program_without_qu
 
 def test_common_models_come_first_and_models_for_other_things_not_at_all() -> None:
     models = known_models()
+    assert models[0] == "local/smollm2"
     assert models.index("openai/gpt-4o-mini") < 20
     assert len(models) == len(set(models))
     assert not [name for name in models if name.startswith("openai/text-embedding")]

@@ -138,14 +138,10 @@ def _used_methods(view: View, name: str) -> Iterator[Candidate]:
     yield from (
         Candidate(method, ItemKind.METHOD, 1, "used in this program") for owner, method in used if owner == name
     )
-    if _is_agent(view, name):
-        others = ((owner, method) for owner, method in used if owner != name and _is_agent(view, owner))
+    agents = frozenset(view.symbols.of_kind(Kind.AGENT))
+    if name in agents:
+        others = ((owner, method) for owner, method in used if owner != name and owner in agents)
         yield from (Candidate(method, ItemKind.METHOD, 3, f"used with {owner}") for owner, method in others)
-
-
-def _is_agent(view: View, name: str) -> bool:
-    interface = view.interface(name)
-    return interface is not None and interface.kind is Kind.AGENT
 
 
 def sources(view: View) -> Iterator[Candidate]:
