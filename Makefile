@@ -24,7 +24,7 @@ check: $(VENV)/.dev
 
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/stage_overhead.py
-	$(BENCH)/bin/python benchmarks/parse.py
+	$(BENCH)/bin/python benchmarks/language.py
 	PATH="$(CURDIR)/$(BENCH)/bin:$$PATH" bash benchmarks/startup.sh
 
 docs: $(VENV)/.docs

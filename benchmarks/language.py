@@ -1,21 +1,36 @@
-"""How fast a large program is read: lines a second cold, and milliseconds for one edit in a file of 10,000 lines.
+"""How the language grows: programs of 100 to 100,000 lines, read cold, after one keystroke, and looked into.
 
-    python benchmarks/parse.py [LINES]
+    python benchmarks/language.py [--lines 100,1000,10000,100000] [--out FILE]
 
-Prints one JSON object. "check" is parsing and all checks, as after a keystroke in an editor.
+Prints a table and writes JSON. What an editor pays for one keystroke is measured whole: from the new text over parsing
+to all diagnostics. Beside it stand what one would have without this project: the same grammar in Lark alone, and
+Pygments over the whole text.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
-import json
 import statistics
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from time import perf_counter
+from typing import TypeAlias
+
+from lark import Lark
+from record import machine, save, table, versions
 
 import halo_lang
-from halo_lang import Analysis, Program, Source
+from halo_lang import Analysis, Source
+from halo_lang.assist import complete
+from halo_lang.grammar import GRAMMAR
+from halo_lang.highlight import START, HaloLexer, highlight_line
+
+Figures: TypeAlias = dict[str, float]
+
+VISIBLE = 60
+"""Lines of a large window."""
 
 BLOCK = '''\
 // Block {n}: support requests of team {n}
@@ -62,58 +77,142 @@ pipeline Support{n}(request: String, number: Number) -> Answer{n}:
 
 
 def program(lines: int) -> str:
-    """A program of about that many lines, no two declarations alike."""
+    """A program of at least that many lines, no two declarations alike."""
     block = BLOCK.count("\n")
-    return "".join(BLOCK.format(n=n, tokens=200 + n) for n in range(lines // block + 1))
+    return "".join(BLOCK.format(n=n, tokens=200 + n) for n in range(-(-lines // block)))
 
 
-def milliseconds(work: Callable[[], object]) -> float:
-    """The time of one call."""
-    gc.collect()
-    start = perf_counter()
-    work()
-    return (perf_counter() - start) * 1000
+def milliseconds(work: Callable[[], object], rounds: int = 1) -> float:
+    """The time of one call, the best of some rounds."""
+    times: list[float] = []
+    for _ in range(rounds):
+        gc.collect()
+        start = perf_counter()
+        work()
+        times.append((perf_counter() - start) * 1000)
+    return min(times)
 
 
-def cold(text: str, rounds: int = 5) -> dict[str, float]:
-    """Lines a second, best of some rounds, with the grammar already built."""
-    lines = text.count("\n")
-    halo_lang.parse("schema Warm { up: String }")
-    parsed = min(milliseconds(lambda: halo_lang.parse(Source(text))) for _ in range(rounds))
-    checked = min(milliseconds(lambda: halo_lang.check(halo_lang.parse(Source(text)))) for _ in range(rounds))
-    return {"parse": round(lines / parsed * 1000), "check": round(lines / checked * 1000)}
+def analyse(text: str, before: Analysis | None = None) -> Analysis:
+    """All diagnostics of a text, as an editor asks for them."""
+    return halo_lang.check(halo_lang.parse(Source(text), before.program if before else None), before)
 
 
-def edits(text: str) -> Iterator[tuple[str, str]]:
-    """One letter more in a string, a name and a comment: near the beginning, in the middle, near the end."""
-    for share in (0.02, 0.5, 0.98):
-        for place in ("Be short", "as draft", "// Block"):
-            at = text.index(place, int(len(text) * share)) + len(place)
-            yield place, text[:at] + "x" + text[at:]
+def typed(text: str, place: str, typing: str) -> list[str]:
+    """The text after `typing` behind `place`: near the beginning, in the middle, near the end."""
+    found: list[str] = []
+    for share in (0.02, 0.5, 0.97):
+        at = text.find(place, int(len(text) * share))
+        at = (text.rfind(place) if at < 0 else at) + len(place)
+        found.append(text[:at] + typing + text[at:])
+    return found
 
 
-def one_edit(text: str) -> dict[str, float]:
-    """Milliseconds from one version to the next, the median over places."""
-    before = halo_lang.check(halo_lang.parse(Source(text)))
-    versions = [Source(edited) for _, edited in edits(text)]
-    parses = [milliseconds(lambda s=source: _parse(s, before.program)) for source in versions]
-    checks = [milliseconds(lambda s=source: _check(s, before)) for source in versions]
-    return {"parse": round(statistics.median(parses), 2), "check": round(statistics.median(checks), 2)}
+def cold(text: str) -> Figures:
+    """Lines a second without a previous version, with the grammar already loaded."""
+    lark = Lark(
+        f"{GRAMMAR.read_text('utf-8')}\nprogram: declaration*\n",
+        start="program",
+        parser="lalr",
+        lexer="contextual",
+        maybe_placeholders=False,
+        propagate_positions=True,
+    )
+    works: dict[str, Callable[[], object]] = {
+        "parse": lambda: halo_lang.parse(Source(text)),
+        "parse_and_check": lambda: analyse(text),
+        "lark_alone": lambda: lark.parse(text),
+    }
+    lines, rounds = text.count("\n"), 5 if len(text) < 1_000_000 else 2
+    return {f"{name}_lines_per_s": round(lines / milliseconds(work, rounds) * 1000) for name, work in works.items()}
 
 
-def _parse(source: Source, before: Program) -> int:
-    return len(halo_lang.parse(source, before).diagnostics)
+EDITS = {
+    "in_a_text": ("Be short", "x"),
+    "in_a_result": ("as draft", "x"),
+    "in_a_comment": ("// Block", "x"),
+    "in_a_declared_name": ("agent Writer", "x"),
+    "opening_a_comment": ("\n", "/*"),
+}
+"""What is typed, and behind what."""
 
 
-def _check(source: Source, before: Analysis) -> int:
-    return len(halo_lang.check(halo_lang.parse(source, before.program), before).diagnostics)
+def edits(text: str, before: Analysis) -> Figures:
+    """Milliseconds from one keystroke to all diagnostics, the median over places."""
+    found: Figures = {}
+    for name, (place, typing) in EDITS.items():
+        times = [milliseconds(lambda new=new: analyse(new, before), 2) for new in typed(text, place, typing)]
+        found[f"edit_{name}_ms"] = round(statistics.median(times), 2)
+    return found
 
 
-def main() -> None:
-    """Measure and print."""
-    text = program(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
-    assert not halo_lang.parse(text).diagnostics
-    print(json.dumps({"lines": text.count("\n"), "lines_per_second": cold(text), "edit_ms": one_edit(text)}))
+def completion(text: str, before: Analysis) -> Figures:
+    """Milliseconds to what can stand at a cursor, in the middle of the file and of what is being typed."""
+    found: Figures = {}
+    for name, place, typing in (("name", "equips ", ""), ("path", "draft: ", "context.data.")):
+        _, new, _ = typed(text, place, typing)
+        after = analyse(new, before)
+        at = len(new) - len(text) + text.find(place, len(text) // 2) + len(place)
+        assert complete(after, at).items
+        found[f"complete_{name}_ms"] = round(milliseconds(partial(complete, after, at), 5), 2)
+    return found
+
+
+def lexing(text: str) -> Figures:
+    """Milliseconds to the colours of the lines in sight, and of the whole text."""
+    lines = text.split("\n")
+    first = max(0, len(lines) // 2 - VISIBLE)
+    state = START
+    for line in lines[:first]:
+        _, state = highlight_line(line, state)
+
+    def visible() -> None:
+        now = state
+        for line in lines[first : first + VISIBLE]:
+            _, now = highlight_line(line, now)
+
+    whole = milliseconds(lambda: sum(1 for _ in HaloLexer().get_tokens(text)), 1)
+    return {"lex_visible_ms": round(milliseconds(visible, 9), 2), "lex_whole_ms": round(whole, 1)}
+
+
+def figures(lines: int) -> Figures:
+    """Everything about a program of that size."""
+    text = program(lines)
+    before = analyse(text)
+    assert not before.diagnostics
+    found = {**cold(text), **edits(text, before), **completion(text, before), **lexing(text)}
+    return {"lines": text.count("\n"), **found}
+
+
+ROWS = {
+    "parse": ("parse_lines_per_s", "lines/s"),
+    "parse and check": ("parse_and_check_lines_per_s", "lines/s"),
+    "Lark alone, same grammar": ("lark_alone_lines_per_s", "lines/s"),
+    "keystroke in a text → diagnostics": ("edit_in_a_text_ms", "ms"),
+    "keystroke in a result's name": ("edit_in_a_result_ms", "ms"),
+    "keystroke in a comment": ("edit_in_a_comment_ms", "ms"),
+    "keystroke in a declared name": ("edit_in_a_declared_name_ms", "ms"),
+    "`/*` opened, the rest is a comment": ("edit_opening_a_comment_ms", "ms"),
+    "completion of a name": ("complete_name_ms", "ms"),
+    "completion of `context.data.`": ("complete_path_ms", "ms"),
+    f"colours of the {VISIBLE} lines in sight": ("lex_visible_ms", "ms"),
+    "colours of all lines (Pygments)": ("lex_whole_ms", "ms"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print and write."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--lines", default="100,1000,10000,100000")
+    options.add_argument("--out", type=Path, default=Path(__file__).parent / "results/language.json")
+    chosen = options.parse_args(arguments)
+    analyse(program(100))  # the grammar and the checks are loaded now
+    columns = [figures(int(lines)) for lines in chosen.lines.split(",")]
+    heads = ["", *(f"{column['lines']:,.0f} lines" for column in columns)]
+    print(
+        table(heads, [[name, *(f"{column[key]:,} {unit}" for column in columns)] for name, (key, unit) in ROWS.items()])
+    )
+    save(chosen.out, {"benchmark": "language", **machine(), "versions": versions("lark", "pygments"), "sizes": columns})
 
 
 if __name__ == "__main__":

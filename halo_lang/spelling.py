@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -82,13 +83,13 @@ def _keyed(names: Iterable[str]) -> dict[str, list[str]]:
     return by_key
 
 
-def _keys(word: str) -> Iterator[str]:
+@lru_cache(maxsize=8192)  # from one version of a program to the next, nearly all names stay
+def _keys(word: str) -> tuple[str, ...]:
     if len(word) > LONGEST:
-        return
+        return ()
     folded = word.replace("_", "").casefold()
-    yield folded
-    if len(folded) > 2:
-        yield from {folded[:at] + folded[at + 1 :] for at in range(len(folded))}
+    shorter = {folded[:at] + folded[at + 1 :] for at in range(len(folded))} if len(folded) > 2 else ()
+    return (folded, *shorter)
 
 
 def _distance(word: str, name: str) -> tuple[bool, int, int, str]:

@@ -168,7 +168,8 @@ class Symbols:
         mine, theirs = self.interfaces, other.interfaces
         if mine == theirs:
             return set()
-        return {name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)}
+        made_anew = [name for name in mine.keys() | theirs.keys() if mine.get(name) is not theirs.get(name)]
+        return {name for name in made_anew if mine.get(name) != theirs.get(name)}
 
     def of_kind(self, *kinds: Kind) -> list[str]:
         """The names of these kinds, in order."""
