@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +20,6 @@ from halo_lang.assist.naming import Occurrence, named_in, system_prompts, texts_
 from halo_lang.checks.walk import calls
 from halo_lang.nodes import Agent, Pipeline
 from halo_lang.program import Program, Unit
-from halo_lang.records import record
 from halo_lang.source import Span
 from halo_lang.symbols import Interface, Scope, Symbols
 
@@ -30,17 +31,33 @@ class Found(NamedTuple):
     occurrence: Occurrence
 
 
-@record
+@dataclass(frozen=True)
 class _Index:
-    """What one unit says, and the answers about other declarations that this rests on."""
+    """What one unit says, in order, and the answers about other declarations that this rests on."""
 
-    occurrences: tuple[Occurrence, ...]
-    names: PipelineNames | None
-    asked: dict[str, Interface | None]
+    occurrences: tuple[Occurrence, ...] = ()
+    names: PipelineNames | None = None
+    asked: dict[str, Interface | None] = field(default_factory=dict[str, "Interface | None"])
 
     def holds(self, symbols: Symbols) -> bool:
-        known = symbols.interfaces
-        return all(known.get(name) == answer for name, answer in self.asked.items())
+        """Whether the answers are still the same."""
+        now = symbols.interfaces.get
+        return all(now(name) is answer or now(name) == answer for name, answer in self.asked.items())
+
+    def at(self, offset: int) -> Occurrence | None:
+        """What stands at an offset, or ends there."""
+        number = bisect_right(self.occurrences, offset, key=lambda one: one.span.start) - 1
+        found = self.occurrences[number] if number >= 0 else None
+        return found if found is not None and offset <= found.span.end else None
+
+    @cached_property
+    def by_entity(self) -> dict[Entity, list[Occurrence]]:
+        """The occurrences by what they may mean."""
+        found: dict[Entity, list[Occurrence]] = {}
+        for occurrence in self.occurrences:
+            for entity in occurrence.entities:
+                found.setdefault(entity, []).append(occurrence)
+        return found
 
 
 _INDEXES: WeakKeyDictionary[Unit, _Index] = WeakKeyDictionary()
@@ -52,13 +69,25 @@ def occurrence_at(analysis: Analysis, offset: int) -> Found | None:
     number = _unit_at(analysis.program, offset)
     if number is None:
         return None
-    touching = [one for one in in_unit(analysis, number) if one.span.start <= offset <= one.span.end]
-    return max(touching, key=lambda one: one.span.start, default=None)
+    start = analysis.program.starts[number]
+    # Prompts take a look at all who call the agent, so they come last.
+    for index in _indexes(analysis, analysis.program.units[number]):
+        found = index.at(offset - start)
+        if found is not None:
+            return Found(found.span.shifted(start), found)
+    return None
 
 
 def occurrences_of(analysis: Analysis, entity: Entity) -> list[Found]:
     """Every place that may mean an entity, in order."""
-    return [one for one in mentioning(analysis, entity.name) if entity in one.occurrence.entities]
+    owner = "" if entity.kind is EntityKind.BUILT_IN else entity.owner.partition(".")[0]
+    found: list[Found] = []
+    for unit, start in zip(analysis.program.units, analysis.program.starts, strict=True):
+        # Only an agent's prompt can mean what belongs to a declaration without naming that.
+        if entity.name in unit.text and (owner in unit.text or isinstance(unit.declaration, Agent)):
+            for index in _indexes(analysis, unit):
+                found += (Found(one.span.shifted(start), one) for one in index.by_entity.get(entity, ()))
+    return sorted(found, key=lambda one: one.span)
 
 
 def mentioning(analysis: Analysis, *names: str) -> Iterator[Found]:
@@ -71,11 +100,8 @@ def mentioning(analysis: Analysis, *names: str) -> Iterator[Found]:
 def in_unit(analysis: Analysis, number: int) -> list[Found]:
     """The occurrences in one unit, in order."""
     unit, start = analysis.program.units[number], analysis.program.starts[number]
-    found = [Found(one.span.shifted(start), one) for one in _index(analysis, unit).occurrences]
-    if isinstance(unit.declaration, Agent):
-        found += (Found(one.span.shifted(start), one) for one in _prompt_reads(analysis, unit, unit.declaration))
-        found.sort(key=lambda one: one.span)
-    return found
+    found = (one for index in _indexes(analysis, unit) for one in index.occurrences)
+    return sorted((Found(one.span.shifted(start), one) for one in found), key=lambda one: one.span)
 
 
 def pipeline_names(analysis: Analysis, pipeline: Pipeline) -> PipelineNames | None:
@@ -90,6 +116,13 @@ def _unit_at(program: Program, offset: int) -> int | None:
     return number if number >= 0 else None
 
 
+def _indexes(analysis: Analysis, unit: Unit) -> Iterator[_Index]:
+    """What a unit says by itself, then what an agent's prompt in it reads."""
+    yield _index(analysis, unit)
+    if isinstance(unit.declaration, Agent) and "{{" in unit.text:
+        yield _Index(_prompt_reads(analysis, unit, unit.declaration))
+
+
 def _index(analysis: Analysis, unit: Unit) -> _Index:
     symbols = analysis.whole.symbols
     index = _INDEXES.get(unit)
@@ -100,7 +133,7 @@ def _index(analysis: Analysis, unit: Unit) -> _Index:
 
 def _indexed(unit: Unit, symbols: Symbols) -> _Index:
     if unit.declaration is None:
-        return _Index((), None, {})
+        return _Index()
     scope = Scope(symbols, unit.text, broken=bool(unit.diagnostics))
     names = PipelineNames(unit.declaration, scope) if isinstance(unit.declaration, Pipeline) else None
     return _Index(_merged(named_in(unit.declaration, names, scope)), names, scope.asked)
@@ -123,8 +156,6 @@ def _merged(found: Iterator[Occurrence]) -> tuple[Occurrence, ...]:
 
 def _prompt_reads(analysis: Analysis, unit: Unit, agent: Agent) -> tuple[Occurrence, ...]:
     """What an agent's system prompt reads: it is filled where the agent is called, in whatever pipeline."""
-    if "{{" not in unit.text:
-        return ()
     scope = Scope(analysis.whole.symbols, unit.text)
     callers = list(_callers(analysis, agent.name.text))
     found: list[Occurrence] = []
