@@ -20,7 +20,7 @@ from halo_lang.source import Source
 from halo_lang.trivia import Gap, Remark, Token, code_end, read_gap, tokens
 
 WIDTH = 100
-"""Columns that a line should not pass."""
+"""Terminal cells that a line should not pass."""
 
 _BODY, _STAGE = 2, 4
 _TIGHT_BEFORE = frozenset(".,:)]")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import TypeAlias
 
+from halo_lang.assist.positions import cells
 from halo_lang.records import record
 
 
@@ -117,7 +118,7 @@ class _Writer:
 
 
 def render(doc: Doc, width: int, line_end: str) -> str:
-    """The document as text, in lines of at most `width` code points where that can be had."""
+    """The document as text, in lines of at most `width` terminal cells where that can be had."""
     writer = _Writer(line_end)
     tasks = [_Task(doc, 0, flat=False)]
     while tasks:
@@ -168,7 +169,7 @@ def _fits(first: _Task, behind: list[_Task], width: int, column: int) -> bool:
         task = tasks.pop()
         match task.doc:
             case str():
-                if column + len(task.doc.partition("\n")[0]) > width:
+                if column + cells(task.doc.partition("\n")[0]) > width:
                     return False
                 column = _column_behind(column, task.doc)
             case Nest():
@@ -186,4 +187,4 @@ def _fits(first: _Task, behind: list[_Task], width: int, column: int) -> bool:
 def _column_behind(column: int, text: str) -> int:
     """Where a text ends that begins at `column`; a string literal may hold line breaks."""
     last = text.rfind("\n")
-    return column + len(text) if last == -1 else len(text) - last - 1
+    return column + cells(text) if last == -1 else cells(text[last + 1 :])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from halo_lang.formatter import format_source
 from halo_lang.parser import parse
 from halo_lang.source import Source, Span
+from tests.lang.mutations import EXAMPLES
 from tests.lang.programs import programs, twins
 
 CANONICAL = {
@@ -104,6 +105,29 @@ def damaged(draw: st.DrawFn) -> str:
     return text[:at] + draw(st.sampled_from(DAMAGE)) + text[at + lost :]
 
 
+PIECES = re.compile(
+    r'"""[\s\S]*?"""|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|(?P<gap>(?://[^\n]*|/\*[\s\S]*?\*/|\s+)+)|[\w.@:-]*/[\w.@/:-]*'
+    r"|-?\d+(?:\.\d+)?\w*|[^\W\d]\w*|\|<>|\|[>?*!]|~>|=>|->|&&|\|\||[=!<>]=|."
+)
+REMARKS = ("/* a */", "/* a */ /* b */", "// c\n", "\n// d\n", "\n\n/* e\n f */\n\n", "/* g */ // h\n", "/* 漢 é */")
+TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
+UNTOUCHED = re.compile(r'"""[\s\S]*?"""|/\*[\s\S]*?\*/')
+"""What is kept as it is, white space at the ends of its lines included."""
+UNTOUCHED_BREAKS = re.compile(r"\n")
+
+
+@st.composite
+def spoilt_examples(draw: st.DrawFn) -> str:
+    """An example program with comments and white space between any of its tokens."""
+    text = draw(st.sampled_from(sorted(EXAMPLES.values())))
+    pieces = [found[0] for found in PIECES.finditer(text)]
+    ends = [at for at, piece in enumerate(pieces) if not piece.isspace() and not piece.startswith(("//", "/*"))]
+    for at in draw(st.lists(st.sampled_from(ends), max_size=8, unique=True)):
+        remark = draw(st.sampled_from((*REMARKS, "\n\n\n", "\t", "  \n")))
+        pieces[at] = f"{pieces[at]} {remark}"
+    return "".join(pieces)
+
+
 @pytest.mark.parametrize("text", CANONICAL.values(), ids=CANONICAL.keys())
 def test_canonical_programs_stay_as_they_are(text: str) -> None:
     assert not parse(text).diagnostics
@@ -123,6 +147,14 @@ def test_lists_that_pass_the_width_are_broken_one_item_a_line_with_a_last_comma(
         f"pipeline P() -> R:\n  x\n    |> Bot.answer(\n         {long},\n         [1, 2],\n         key: {long},\n"
         "       ) as y\n"
     )
+
+
+def test_wide_characters_count_for_the_cells_that_they_take() -> None:
+    narrow, wide = "x" * 64, "漢" * 32
+    stage = "pipeline P() -> R:\n  |> Bot.answer({}, 1234567890, 12)\n"
+    assert formatted(stage.format(f'"{narrow}"')) == stage.format(f'"{narrow}"')
+    assert formatted(stage.format(f'"{wide}"')) == stage.format(f'"{wide}"')
+    assert formatted(stage.format(f'"{wide}漢"')).count("\n") == 6
 
 
 def test_a_last_comma_goes_where_the_list_fits_on_a_line() -> None:
@@ -225,6 +257,24 @@ def test_formatting_changes_neither_the_tree_nor_the_comments(text: str) -> None
     result = formatted(text)
     assert meaning(result) == meaning(text)
     assert comments(result) == comments(text)
+
+
+@settings(deadline=None, max_examples=60)
+@given(spoilt_examples())
+def test_an_example_keeps_its_meaning_and_all_comments_wherever_they_stand(text: str) -> None:
+    result = formatted(text)
+    assert meaning(result) == meaning(text)
+    assert comments(result) == comments(text)
+    assert formatted(result) == result
+    assert TRAILING.search(UNTOUCHED.sub("x", result)) is None
+
+
+@settings(deadline=None, max_examples=30)
+@given(spoilt_examples(), st.booleans())
+def test_line_ends_and_the_byte_order_mark_are_kept(text: str, bom: bool) -> None:
+    lines = text.replace("\r\n", "\n")
+    unix, windows = formatted(lines), format_source(Source(lines.replace("\n", "\r\n"), had_bom=bom))
+    assert windows == UNTOUCHED_BREAKS.sub("\r\n", unix)
 
 
 @settings(deadline=None, max_examples=50)
