@@ -15,16 +15,17 @@ class Command:
     """The command that is being read: its words decide what may be filled into the next one.
 
     `cases` counts the `case` commands around it, whose patterns end in a `)` of their own. `redirected` is the
-    operator to which the next word belongs, "" for none. `fed` is an interpreter on this line that runs its input.
+    operator to which the next word belongs, "" for none. `reads_value` tells that a value is in what the command reads,
+    `fed` is an interpreter on this line that runs what it reads.
     """
 
     def __init__(self) -> None:
         self._words: list[str] = []
         self._first_value = 0
         self._input_from = 0
-        self._input_filled = False
         self.cases = 0
         self.redirected = ""
+        self.reads_value = False
         self.fed: str | None = None
 
     def may_calculate(self) -> bool:
@@ -32,9 +33,9 @@ class Command:
         return self._words in ([], ["for"])
 
     def add(self, word: str, filled: int) -> str | None:
-        """Take the next word, `filled` values so far; why it would be read as code, where a value in it would be."""
+        """Take the next word, `filled` values before it; why it would be read as code, where a value in it would be."""
         if self.redirected:
-            self._input_filled |= self.redirected == "<<<" and HOLE in word
+            self.reads_value |= self.redirected == "<<<" and HOLE in word
             self.redirected = ""
             return None
         if not self._words and (word in _OPENERS or _ASSIGNMENT.match(word)):
@@ -43,7 +44,7 @@ class Command:
             return reason
         if not self._words:
             self.cases = max(0, self.cases + {"case": 1, "esac": -1}.get(word, 0))
-            self._first_value = filled - word.count(HOLE)
+            self._first_value = filled
         self._words.append(word)
         return None
 
@@ -62,11 +63,11 @@ class Command:
             return None
         before = self._first_value if self._words else filled
         interpreter = _runs_its_input(self._words)
-        if interpreter is not None and (self._input_filled or before > self._input_from):
+        if interpreter is not None and (self.reads_value or before > self._input_from):
             return reads_code(interpreter)
         self.fed = interpreter or self.fed
         self._words = []
-        self._input_filled = False
+        self.reads_value = False
         self.redirected = ""
         if operator not in ("|", "(", ")"):
             self._input_from = filled
@@ -98,6 +99,9 @@ _CODE_OPTIONS: Final = {
 
 _CODE_ANYWHERE: Final = frozenset(("su",))
 """Interpreters that look for the option among all arguments."""
+
+_SOURCES: Final = frozenset(("source", "."))
+_INPUTS: Final = frozenset(("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 
 _VALUED: Final = frozenset(("-o", "+o", "-O", "+O", "-W", "-X", "-I"))
 """Options of interpreters that take the next word."""
@@ -134,6 +138,8 @@ def _runs_its_input(words: list[str]) -> str | None:
     """The interpreter that is this command, where it has no script and so runs what it reads."""
     for place, word in enumerate(words):
         name = word.rpartition("/")[2]
+        if name in _SOURCES:
+            return name
         if name in _CODE_OPTIONS:
             return name if _has_no_script(words[place + 1 :]) else None
         if name not in _PREFIXES and not _PREFIX_ARGUMENT.match(word):
@@ -154,6 +160,6 @@ def _has_no_script(arguments: list[str]) -> bool:
     """Whether an interpreter's arguments are options only."""
     before = ("", *arguments)
     return all(
-        argument.startswith(("-", "+")) or previous in _VALUED
+        argument.startswith(("-", "+")) or argument in _INPUTS or previous in _VALUED
         for previous, argument in zip(before, arguments, strict=False)
     )

@@ -160,8 +160,10 @@ class _Scanner:
 
     def _add(self, command: Command) -> None:
         """Read a word of a command."""
-        before = self.filled
-        reason = command.add(self._word(), self.filled)
+        before, word = self.filled, self._word()
+        if word.isdecimal() and self._peek() in ("<", ">"):
+            return  # the number of a stream, as in 2>&1
+        reason = command.add(word, before)
         if reason is not None:
             self._refuse(reason, self.places[before])
         self.numeric.update(command.calculated(self.filled))
@@ -187,7 +189,9 @@ class _Scanner:
         elif self._at("<<"):
             self._begin_document()
         elif self._at("<(") or self._at(">("):
+            before = self.filled
             self._nested(2)
+            command.reads_value |= self.filled > before
         else:
             command.redirected = self._copy(2 if self._peek(1) in ("&", "|", ">") else 1)
 
@@ -300,12 +304,13 @@ class _Scanner:
             if HOLE in content:
                 self._refuse("a value cannot be made safe inside `…` with backslashes; write $(…)")
             return self._copy(len(content) + 2)
+        before = self.filled
         self._copy()
         outer, self.end = self.end, closing
         self._commands(inside=False)
         self.end = outer
         self._copy()
-        return ""
+        return HOLE if self.filled > before else ""
 
     # --- expansions ---------------------------------------------------------------------------------------------
 
@@ -331,9 +336,10 @@ class _Scanner:
         return "$"
 
     def _substitution(self) -> str:
+        before = self.filled
         if not (self._at("$((") and self._calculation("$((")):
             self._nested(2)
-        return "$"
+        return HOLE if self.filled > before else "$"
 
     def _calculation(self, opening: str) -> bool:
         """Read `$((…))` or `((…))`; False, with nothing read, where it is one subshell inside another."""
@@ -351,11 +357,11 @@ class _Scanner:
 
     def _arithmetic(self, closer: str) -> bool:
         """A calculation up to its `closer`; whether there is one. Bash evaluates what values hold here."""
-        depth = 0
+        before, depth = self.filled, 0
         while (character := self._peek()) and (depth or character != closer):
             depth += {"(": 1, ")": -1}.get(character, 0)
             if character == HOLE:
-                self._fill("{}", number=True)
+                self._fill("{}")
             elif character == "$":
                 self._dollar(quoted=True)
             elif character == "`":
@@ -364,6 +370,7 @@ class _Scanner:
                 self._copy(2 if character == "\\" and self._peek(1) != HOLE else 1)
         if not character and closer == "]":
             self._unclosed("a $[")
+        self.numeric.update(range(before, self.filled))
         return bool(character)
 
     def _braces(self, *, quoted: bool) -> None:

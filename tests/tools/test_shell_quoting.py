@@ -168,6 +168,13 @@ REFUSED = (
     'echo "@" | sh',
     "cat @ | sudo /bin/bash -e",
     "echo @ | tee x | python3 -",
+    "echo @ | bash 2>&1",
+    "bash /dev/stdin <<< @",
+    "bash <(echo @)",
+    "source <(echo @)",
+    ". /dev/stdin <<< @",
+    'eval "$(echo @)"',
+    "bash -c `echo @`",
     "su - me -c 'echo @'",
     "env X=1 timeout 5 sh <<EOF\necho @\nEOF",
     "@ @",
@@ -220,6 +227,11 @@ def test_where_bash_calculates_a_value_must_be_a_whole_number(folder: Path, scri
     for value in ("a[$(touch made)]", "x", "", "1 + 1", "1.5", "٤"):
         with pytest.raises(ToolError, match="whole number"):
             printed(folder, script, value)
+
+
+def test_what_bash_calculates_with_may_come_from_no_command_with_another_value() -> None:
+    with pytest.raises(ToolError, match="whole number"):
+        fill_script(("echo $(( $(echo ", ") ))"), ("a[$(touch made)]",))
 
 
 def test_a_refusal_shows_the_place_and_never_the_value() -> None:
