@@ -8,73 +8,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from time import monotonic
-from uuid import uuid4
 
 import pytest
 
 from halo_runtime.cli.demonstration import REPLIES
+from tests.terminal import Terminal
 
 pytestmark = pytest.mark.terminal
 
-DEADLINE = 60.0
 PROGRAM = '// a note\nagent Bot [openai/gpt-4o-mini]\n\npipeline Main() -> Result:\n  "hello" |> Bot.answer()\n'
-
-
-class Terminal:
-    """A shell in a tmux server of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._server = f"halo-{uuid4().hex}"
-        self._tmux(
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            "110",
-            "-y",
-            "30",
-            "-c",
-            str(folder),
-            "env -u COLUMNS PS1='$ ' sh",
-        )
-
-    def type(self, *keys: str) -> None:
-        """Send keys by tmux's names."""
-        self._tmux("send-keys", *keys)
-
-    def screen(self) -> str:
-        return self._tmux("capture-pane", "-p")
-
-    def flag(self, name: str) -> str:
-        """One of tmux's facts about the pane, such as `alternate_on`."""
-        return self._tmux("display-message", "-p", f"#{{{name}}}").strip()
-
-    def until(self, text: str) -> None:
-        deadline = monotonic() + DEADLINE
-        while text not in self.screen():
-            assert monotonic() < deadline, f"{text!r} never came; the screen shows:\n{self.screen()}"
-
-    def until_equal(self, expected: str) -> None:
-        deadline = monotonic() + DEADLINE
-        while self.screen() != expected:
-            assert monotonic() < deadline, f"expected\n{expected}\nbut the screen shows\n{self.screen()}"
-
-    def resize(self, width: int) -> None:
-        self._tmux("resize-window", "-x", str(width), "-y", "30")
-
-    def child(self) -> int:
-        """The process that the shell runs."""
-        found = subprocess.run(["pgrep", "-P", self.flag("pane_pid")], capture_output=True, text=True, check=True)
-        return int(found.stdout.split()[0])
-
-    def close(self) -> None:
-        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, check=False)
-
-    def _tmux(self, *arguments: str) -> str:
-        command = ["tmux", "-L", self._server, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
@@ -124,9 +66,7 @@ def test_a_lost_terminal_ends_the_workbench(terminal: Terminal) -> None:
     start(terminal)
     child = terminal.child()
     terminal.close()
-    deadline = monotonic() + DEADLINE
-    while Path(f"/proc/{child}").exists():
-        assert monotonic() < deadline
+    terminal.until_ended(child)
 
 
 def test_what_stands_on_the_terminal_after_keys_is_what_a_full_repaint_gives(terminal: Terminal) -> None:
