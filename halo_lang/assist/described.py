@@ -27,6 +27,7 @@ class Described:
     doc: str = ""
     leading: tuple[str, ...] = ()
     types: tuple[tuple[str, str], ...] = ()
+    brackets: str = "()"
 
     def type_of(self, parameter: Parameter) -> str:
         """The type of a parameter in a word or two."""
@@ -89,10 +90,12 @@ def _method(owner: str, method: Method | None, written: str = "") -> Described |
 
 def _pipeline(arguments: Arguments, analysis: Analysis, interface: Interface) -> Described:
     pipeline = analysis.program.find(arguments.name)
-    fields = pipeline.params if isinstance(pipeline, nodes.Pipeline) else ()
+    fields, doc = (), ""
+    if isinstance(pipeline, nodes.Pipeline):
+        fields, doc = pipeline.params, f"Runs the pipeline, which gives {type_text(pipeline.returns)}."
     types = tuple((field.name.text, type_text(field.type)) for field in fields)
     parameters = tuple(Parameter(name, required=True) for name in dict.fromkeys(interface.parameters))
-    return Described(arguments.name, Signature(parameters), "A pipeline of this program.", types=types)
+    return Described(arguments.name, Signature(parameters), doc, types=types)
 
 
 def _tool(arguments: Arguments, analysis: Analysis, _: Interface) -> Described | None:
@@ -149,7 +152,8 @@ def _directive(arguments: Arguments, _: Analysis) -> Described | None:
 
 
 def _settings(arguments: Arguments, _: Analysis) -> Described:
-    return Described(f"agent {arguments.name}", catalog.AGENT_SETTINGS, "A model and its settings.", ("model",))
+    title, doc = f"agent {arguments.name} ", "A model and its settings."
+    return Described(title, catalog.AGENT_SETTINGS, doc, ("model",), brackets="[]")
 
 
 def _form(title: str, signature: Signature, doc: str, *leading: str) -> Callable[[Arguments, Analysis], Described]:

@@ -41,14 +41,15 @@ def signature_help(analysis: Analysis, offset: int) -> SignatureHelp | None:
 
 
 def _help(described: Described, arguments: Arguments) -> SignatureHelp:
-    label = f"{described.title}("
+    opening, closing = described.brackets
+    label = described.title + opening
     parameters: list[ParameterHelp] = []
     for text, documentation in _parts(described):
         label += ", " if parameters else ""
         parameters.append(ParameterHelp(Span(len(label), len(label) + len(text)), documentation))
         label += text
     more = ", …" if described.signature.open_named else ""
-    return SignatureHelp(f"{label}{more})", described.doc, tuple(parameters), _active(described, arguments))
+    return SignatureHelp(f"{label}{more}{closing}", described.doc, tuple(parameters), _active(described, arguments))
 
 
 def _parts(described: Described) -> Iterator[tuple[str, str]]:

@@ -69,6 +69,12 @@ def test_the_label_shows_names_types_and_defaults(text: str, expected: str) -> N
     assert label(text) == expected
 
 
+def test_an_agent_shows_its_model_and_settings_in_its_own_brackets() -> None:
+    shown = label("agent A [▮")
+    assert shown.startswith("agent A [model, temperature?: number, ")
+    assert shown.endswith("]")
+
+
 @pytest.mark.parametrize(
     ("call", "parameter"),
     [
