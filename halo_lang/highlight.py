@@ -17,6 +17,7 @@ from pygments.filter import apply_filters
 from pygments.lexer import Lexer
 from pygments.token import Comment, Error, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage] - it has no public name
+from pygments.util import get_bool_opt, get_int_opt
 
 State: TypeAlias = tuple[str, ...]
 ColouredSpan: TypeAlias = tuple[int, int, TokenType]
@@ -230,9 +231,9 @@ class HaloLexer(Lexer):
         """The tokens of `text`, which rejoin to it exactly.
 
         Other lexers drop blank lines at the ends and turn CRLF into LF first. This one does so only for bytes, and
-        where an option such as `stripall` or `tabsize` asks for it.
+        where an option asks for a change of the text: `stripnl`, `stripall` or `ensurenl` that is on, or a `tabsize`.
         """
-        if self.options.keys() & _RESHAPING or not isinstance(text, str):
+        if not isinstance(text, str) or self._reshapes():
             return super().get_tokens(text, unfiltered)
         tokens: Iterable[tuple[TokenType, str]] = ((kind, part) for _, kind, part in self.get_tokens_unprocessed(text))
         return iter(tokens if unfiltered else apply_filters(tokens, self.filters, self))
@@ -241,5 +242,6 @@ class HaloLexer(Lexer):
         """Offset, type and text of each token."""
         return ((start, kind, text[start:end]) for start, end, kind in _scan(text, list(START)))
 
-
-_RESHAPING = frozenset({"stripnl", "stripall", "ensurenl", "tabsize"})
+    def _reshapes(self) -> bool:
+        switches = any(get_bool_opt(self.options, name, False) for name in ("stripnl", "stripall", "ensurenl"))
+        return switches or get_int_opt(self.options, "tabsize", 0) > 0
