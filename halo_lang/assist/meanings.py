@@ -6,7 +6,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias
+from itertools import islice
+from typing import Final, NamedTuple, TypeAlias
 
 from halo_lang import catalog, nodes
 from halo_lang.catalog import DirectiveSpec, Method, ModelRoute, Parameter, ProviderSpec, RuleSpec
@@ -84,6 +85,15 @@ class _Producer(NamedTuple):
     meaning: Meaning
 
 
+MOST_MEANINGS: Final = 64
+"""Of one name. Without a limit, branches and loops of a long pipeline would give each of its reads all its stages."""
+
+
+def _first_from(producers: Sequence[_Producer], number: int) -> int:
+    """The index of the first of these producers, which are in order, in stage `number` or behind it."""
+    return bisect_left(producers, number, key=lambda producer: producer.number)
+
+
 def declared(name: str) -> Meaning:
     """The meaning of a declaration's name."""
     return Meaning(Entity(EntityKind.DECLARATION, name))
@@ -155,20 +165,16 @@ class PipelineNames:
         return Meaning(entity, self.pipeline, name.span, stage, call)
 
     def producers(self, key: str, number: int) -> tuple[Meaning, ...]:
-        """What may stand under `name` or `Callee.method` for stage `number`, the latest first."""
+        """What may stand under `name` or `Callee.method` for stage `number`, the latest first; MOST_MEANINGS of it."""
+        made, looped = self._producers.get(key, []), self._looped.get(key, [])
         found: list[Meaning] = []
-        for producer in reversed(self._producers.get(key, ())[: self._count(key, number)]):
-            found.append(producer.meaning)
-            if producer.certain:
+        for at in reversed(range(_first_from(made, number))):
+            found.append(made[at].meaning)
+            if made[at].certain or len(found) == MOST_MEANINGS:
                 break
-        found += [one.meaning for one in self._looped.get(key, ()) if one.reader <= number <= one.number]
+        later = (looped[at] for at in range(_first_from(looped, number), len(looped)))
+        found += islice((one.meaning for one in later if one.reader <= number), MOST_MEANINGS - len(found))
         return tuple(found)
-
-    def introduced(self) -> Iterator[str]:
-        """Every name that the pipeline brings in: parameters, items, results by any name."""
-        yield from self.parameters
-        yield from (key for key in self._producers if "." not in key)
-        yield from (stage.item.text for stage in self.pipeline.stages if isinstance(stage, nodes.EachStage))
 
     def _add(self, left: Left, stage: Stage, number: int, reader: int) -> None:
         meaning = self._meaning(left, stage)
@@ -183,10 +189,6 @@ class PipelineNames:
         self._producers.setdefault(key, []).append(producer)
         if reader <= number:
             self._looped.setdefault(key, []).append(producer)
-
-    def _count(self, key: str, number: int) -> int:
-        """How many of a name's producers stand before stage `number`; they are in order."""
-        return bisect_left(self._producers.get(key, ()), number, key=lambda producer: producer.number)
 
     def _meaning(self, left: Left, stage: Stage) -> Meaning | None:
         """What a name that a stage leaves behind means; None for a method's name that something else hides."""

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, NoReturn, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.analysis import Analysis, check
-from halo_lang.assist.meanings import Entity, EntityKind, Meaning
+from halo_lang.assist.meanings import MOST_MEANINGS, Entity, EntityKind, Meaning
 from halo_lang.assist.occurrences import Found, mentioning, occurrence_at, occurrences_of, pipeline_names, sites
 from halo_lang.checks.declared import RESERVED
 from halo_lang.checks.walk import calls, flowing
@@ -201,6 +201,8 @@ def _places(analysis: Analysis, entity: Entity) -> list[Span]:
             if other != entity:
                 line = analysis.program.source.position(one.span.start).line
                 _refuse(f"`{entity.name}` on line {line} may mean {_words(other)} too; change both by hand")
+    if any(len(one.occurrence.meanings) >= MOST_MEANINGS for one in mentioning(analysis, entity.name)):
+        _refuse(f"`{entity.name}` is in a pipeline where a name may mean too many results; change it by hand")
     for pipeline in analysis.program.pipelines:
         _refuse_output_key(analysis, entity, pipeline)
     return [one.span for one in found]

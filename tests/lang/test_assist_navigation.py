@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halo_lang import Span, assist, check, parse
+from halo_lang.assist.meanings import MOST_MEANINGS
 from halo_lang.assist.occurrences import in_unit
 from tests.lang.assisting import EXAMPLES, PROGRAMS, PROMPTED, damaged, expected, placed
 from tests.lang.programs import programs
@@ -219,3 +220,12 @@ def test_a_definition_is_among_the_references_of_what_it_defines(text: str) -> N
             for place in assist.definition(analysis, span.start):
                 assert place in assist.references(analysis, place.start)
                 assert span in assist.references(analysis, span.start)
+
+
+def test_a_name_that_may_mean_very_much_is_still_found() -> None:
+    arms = "".join(f"|? {{ (text == {number}) => Bot.note() }} " for number in range(2000))
+    analysis, offset = placed(f"{MAIN}|> Bot.a() {arms}|> Bot.b(no¦te)")
+    assert len(assist.definition(analysis, offset)) == MOST_MEANINGS
+    assert len(assist.references(analysis, offset)) == 2001
+    with pytest.raises(assist.RenameRefused, match="too many results"):
+        assist.rename(analysis, offset, "fresh")
