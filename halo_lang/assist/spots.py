@@ -172,24 +172,26 @@ def _stage(item: list[Token]) -> Place:
     arrow = next((number for number, token in enumerate(tail) if token.text == "=>"), None)
     if arrow is not None:
         return _call(tail[arrow + 1 :])
-    if tail[-1].text == "as":
-        return NOTHING
-    if tail[-1].text == "()" and operator.text in ("|?", "|*"):
-        return Place(words=("=>", *_BEHIND) if operator.text == "|?" else ("=>",))
-    is_whole = tail[-1].text in ("()", "{}")
-    return Place(words=("as", *_BEHIND) if is_whole else _BEHIND if _is_bound(tail) else ())
+    if tail[-1].text == "()" and operator.text in _ARROWS:
+        return Place(words=_ARROWS[operator.text])
+    return _ended(tail)
 
 
 _FORMS: Final = {"|*": ("each",), "|!": ("yield",), "~>": ("listen",), "|<>": ("loop",)}
+_ARROWS: Final = {"|?": ("=>", *_BEHIND), "|*": ("=>",)}
+"""What can stand behind the brackets of a gate, which may end there, and of an `each`."""
 
 
 def _call(tail: list[Token]) -> Place:
-    found = _open_call(tail)
-    if found is not None:
-        return found
-    if _is_bound(tail):
-        return Place(words=_BEHIND)
-    return Place(words=("as", *_BEHIND)) if tail[-1].text == "()" else Place(words=_BEHIND)
+    return _open_call(tail) or _ended(tail)
+
+
+def _ended(tail: list[Token]) -> Place:
+    """Behind what may be the whole of a stage."""
+    if tail[-1].text in ("()", "{}"):
+        return Place(words=("as", *_BEHIND))
+    is_bound = len(tail) > 1 and tail[-2].text == "as"
+    return Place(words=_BEHIND) if is_bound else NOTHING
 
 
 def _open_call(tail: list[Token]) -> Place | None:
@@ -200,10 +202,6 @@ def _open_call(tail: list[Token]) -> Place | None:
     if last == ".":
         return Place(Spot.METHOD, path=(tail[-2].text,) if len(tail) > 1 else ())
     return NOTHING if last == "as" else None
-
-
-def _is_bound(tail: Sequence[Token]) -> bool:
-    return len(tail) > 1 and tail[-2].text == "as"
 
 
 def _arms(_: Reading, item: list[Token]) -> Place:
