@@ -123,6 +123,53 @@ def test_code_that_never_passes_fails_after_three_jumps(folder: Path) -> None:
     assert len(result["context"]["meta"]["calls"]) == 8
 
 
+OUTAGE = ("incident", "--answer", "recovery=10:02 UTC", "--answer")
+
+
+def test_a_notice_without_a_time_is_corrected_and_then_published(folder: Path) -> None:
+    result = run(folder, *OUTAGE, "approval=yes")
+    assert result["output"]["cause"].startswith("the port of the test environment")
+    assert [event["name"] for event in result["context"]["meta"]["events"]] == ["Publish", "ResolveIncident"]
+    assert result["context"]["meta"]["events"][0]["payload"].startswith("Since 09:12 UTC")
+    notices = [call for call in result["context"]["meta"]["calls"] if call["method"] == "announce"]
+    assert [call["corrections"] for call in notices] == [1]
+
+
+def test_a_notice_that_is_kept_back_is_not_published(folder: Path) -> None:
+    result = run(folder, *OUTAGE, "approval=no")
+    assert [event["name"] for event in result["context"]["meta"]["events"]] == ["ResolveIncident"]
+
+
+def test_a_small_incident_ends_at_the_gate(folder: Path) -> None:
+    small = {"severity": 3, "service": "search", "since": "09:12 UTC"}
+    assert run(folder, "incident", replies={"Analyst.assess": small}, exit_code=3)["status"] == "halted"
+
+
+def test_invoices_are_read_twice_where_they_do_not_add_up(folder: Path) -> None:
+    result = run(folder, "invoices", "ReadInbox")
+    *read, failed = result["output"]
+    assert [(one["number"], one["total"]) for one in read] == [("2026-114", 100), ("R-77", 466)]
+    assert failed["error"]["message"] == "there is no invoice in this mail"
+    assert [line["amount"] for line in result["context"]["data"]["invoices"][1]["lines"]] == [430, 36]
+
+
+def test_a_version_is_improved_until_it_reads_well(folder: Path) -> None:
+    result = run(folder, "localise", "LocaliseAll")
+    german, italian = result["output"]
+    assert german.startswith("Der Wasserkocher Pico fasst")
+    assert italian.startswith("Il bollitore Pico contiene")
+    second = [call for call in result["context"]["meta"]["calls"] if call["method"] == "translate"][1]
+    assert "say Wasserkocher" in second["messages"][-1]["content"]
+
+
+def test_open_actions_are_there_in_the_next_meeting(folder: Path) -> None:
+    first = run(folder, "minutes")
+    assert first["output"].startswith("Decided: clay pots.")
+    assert first["context"]["data"]["before"] is None
+    second = run(folder, "minutes")
+    assert second["context"]["data"]["before"] == first["context"]["data"]["actions"]["open"]
+
+
 def test_the_tour_goes_past_every_operator(folder: Path) -> None:
     result = run(folder, "tour", "Tour", "--answer", "answer=yes", "--answer", "printer=LP-1")
     assert result["output"] == {
