@@ -23,7 +23,8 @@ GRACE_SECONDS: Final = 2.0
 """How long processes may take to end after SIGTERM before they are killed."""
 
 _MARK: Final = "HALO_COMMAND"
-_PROC: Final = Path("/proc")
+_STATE, _GROUP, _STARTED = 0, 2, 19
+"""Places in what `_stat` gives."""
 _POLL_SECONDS: Final = 0.01
 _DRAIN_SECONDS: Final = 1.0
 
@@ -115,25 +116,36 @@ def _alive(mark: str, group: int | None) -> set[int]:
 
 
 def _process_table() -> list[tuple[int, int]] | None:
-    """Each running process of this machine and its group; None where the system does not tell (it is no Linux)."""
+    """Each process of this machine that is younger than this one, and its group; None where it is no Linux."""
     try:
-        numbers = [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal()]
+        own = _stat("self")
+        processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - half the time
     except OSError:
         return None
     table: list[tuple[int, int]] = []
-    for number in numbers:
+    for process in processes:
         with suppress(OSError):
-            # The name before the last `)` may hold anything.
-            state, _, group = (_PROC / str(number) / "stat").read_text(errors="replace").rpartition(")")[2].split()[:3]
-            if state not in "ZX":  # dead, and waiting for its parent to look
-                table.append((number, int(group)))
+            stat = _stat(process)
+            # The dead that wait for their parents to look do not count.
+            if stat[_STATE] not in (b"Z", b"X") and int(stat[_STARTED]) >= int(own[_STARTED]):
+                table.append((process, int(stat[_GROUP])))
     return table
+
+
+def _stat(process: int | str) -> list[bytes]:
+    """What the system says of a process, without its number and name; the name may hold anything, a `)` too."""
+    return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 
 def _has_mark(process: int, mark: str) -> bool:
     with suppress(OSError):
-        return f"{_MARK}={mark}".encode() in (_PROC / str(process) / "environ").read_bytes()
+        return f"{_MARK}={mark}".encode() in _read(f"/proc/{process}/environ")
     return False
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each process costs more than reading it
+        return file.read()
 
 
 def _has_members(group: int) -> bool:

@@ -71,7 +71,7 @@ BASH = ProviderSpec(
             optional("allow", "list", 'The commands that an agent may choose; "*" for any.', items="string"),
             optional("cwd", "string", "The folder to run in.", default="."),
             optional("timeout", "duration", "The longest time for a command.", default="60s", positive=True),
-            optional("env", "list", "The variables that commands see.", items="string"),
+            optional("env", "list", 'More variables for commands: Env.NAME, "NAME", "NAME=value".', items="string"),
             optional("sandbox", "boolean", "Run commands in bubblewrap.", default=False),
         )
     ),
