@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,15 @@ def test_every_node_has_a_place_and_exactly_the_fields_of_its_class(source: str)
         fields = set(BY_NAME[node["node"]].__match_args__) - {"span"}
         assert node.keys() - {"complete"} == {"node", "line", "column", "endLine", "endColumn", *fields}
         assert (node["line"], node["column"]) <= (node["endLine"], node["endColumn"])
+
+
+def test_the_reference_lists_every_node_with_its_parts(root: Path) -> None:
+    page = (root / "docs/reference/json.md").read_text("utf-8").partition("## `halo ast`")[2]
+    rows = re.findall(r"^\| (`[A-Z].*?) \| (.*)\|$", page, re.M)
+    documented = {
+        name: set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", parts)))
+        for names, parts in rows
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    kinds = [kind for kind in BY_NAME.values() if kind.__module__ == nodes.__name__]
+    assert documented == {kind.__name__: set(kind.__match_args__) - {"span"} for kind in kinds}
