@@ -21,6 +21,7 @@ from halo_lang.assist.occurrences import Found, mentioning, occurrence_at, occur
 from halo_lang.checks.declared import RESERVED
 from halo_lang.checks.walk import calls, flowing
 from halo_lang.diagnostics import Fix
+from halo_lang.excerpt import visible
 from halo_lang.lexicon import KEYWORDS, NAME
 from halo_lang.nodes import Pipeline
 from halo_lang.parser import parse
@@ -28,6 +29,8 @@ from halo_lang.source import Source, Span
 from halo_lang.symbols import FIELD_TYPES, Kind
 
 _PLAIN: Final = re.compile(NAME)
+_LONGEST: Final = 60
+"""Characters of what is no name that a refusal shows."""
 _WORDS: Final = {
     "current": "the flowing value",
     "index": "the counter of every each",
@@ -153,7 +156,7 @@ def _refuse_unread_text(analysis: Analysis) -> None:
 
 def _refuse_name(analysis: Analysis, entity: Entity, name: str) -> None:
     if _PLAIN.fullmatch(name) is None:
-        _refuse(f"`{name}` is no name: write letters, digits and `_`, no digit first")
+        _refuse(f"`{visible(name[:_LONGEST], keep='')}` is no name: write letters, digits and `_`, no digit first")
     if name in RESERVED:
         _refuse(f"`{name}` is {'a keyword' if name in KEYWORDS else 'built in'}")
     if name in _WORDS:

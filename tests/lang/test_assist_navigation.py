@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halo_lang import Span, assist, check, parse
 from halo_lang.assist.meanings import MOST_MEANINGS
-from halo_lang.assist.occurrences import in_unit
+from halo_lang.assist.occurrences import in_unit, pipeline_names
 from tests.lang.assisting import EXAMPLES, PROGRAMS, PROMPTED, damaged, expected, placed
 from tests.lang.programs import programs
 
@@ -229,3 +229,15 @@ def test_a_name_that_may_mean_very_much_is_still_found() -> None:
     assert len(assist.references(analysis, offset)) == 2001
     with pytest.raises(assist.RenameRefused, match="too many results"):
         assist.rename(analysis, offset, "fresh")
+
+
+def test_after_a_keystroke_only_the_edited_declaration_is_read_again() -> None:
+    text = "agent A [m-1]\npipeline P(x: Any) -> R: x |> A.a()\npipeline Q(x: Any) -> R: x |> A.b()"
+    before = check(parse(text))
+    after = check(parse(text.replace("A.b", "A.bc"), before.program), before)
+    kept, edited = (
+        [pipeline_names(analysis, analysis.program.pipelines[number]) for analysis in (before, after)]
+        for number in (0, 1)
+    )
+    assert kept[0] is kept[1]
+    assert edited[0] is not edited[1]

@@ -107,7 +107,7 @@ def test_the_same_name_changes_nothing() -> None:
         ("a b", "`a b` is no name: write letters, digits and `_`, no digit first"),
         ("1a", "`1a` is no name: write letters, digits and `_`, no digit first"),
         ("a.b", "`a.b` is no name: write letters, digits and `_`, no digit first"),
-        ("a\n", "`a\n` is no name: write letters, digits and `_`, no digit first"),
+        ("a\n", "`a\\x0a` is no name: write letters, digits and `_`, no digit first"),
         ("loop", "`loop` is a keyword"),
         ("System", "`System` is built in"),
         ("Env", "`Env` is built in"),

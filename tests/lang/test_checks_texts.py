@@ -25,6 +25,7 @@ from tests.lang.checking import BOT, body, found, marked, only
         ('|> Bot.go("{{x}} {{x.a.0}} {{current}} {{context}} {{context.input.x}} {{context.data}}")', []),
         ('|> Bot.go("{{ a + b }} {{}} {{\\"a\\": 1}} {y}")', []),
         ("|? (x == \"{{y}}\")", []),
+        ('|> Bot.go("""\n    {{y}}\n    """)', ["HL501 {{y}}"]),
     ],
 )  # fmt: skip
 def test_a_placeholder_that_cannot_resolve_is_reported(stages: str, marks: list[str]) -> None:

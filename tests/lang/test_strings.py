@@ -13,6 +13,7 @@ VALUES = {
     "an unknown escape stays as written": (r'"a\qb"', r"a\qb"),
     "a backslash in front of an escape": (r'"\\n"', r"\n"),
     "raw": (r"'C:\new \"x\"'", r"C:\new \"x\""),
+    "raw, like an escape": (r"'\n'", r"\n"),
     "empty": ('""', ""),
     "empty raw": ("''", ""),
     "empty triple": ('""""""', ""),
@@ -37,6 +38,7 @@ VALUES = {
 @pytest.mark.parametrize(("literal", "value"), VALUES.values(), ids=VALUES)
 def test_a_literal_stands_for_its_value(literal: str, value: str) -> None:
     assert decode(literal) == value
+    assert Literal(literal).value == value
 
 
 @pytest.mark.parametrize(
@@ -59,6 +61,22 @@ def test_each_character_of_a_value_is_found_where_it_is_written(body: str, quote
 def test_an_escape_is_found_at_its_backslash_and_the_end_at_the_closing_quote() -> None:
     literal = Literal(r'"a\nb"')
     assert [literal.offset(index) for index in range(4)] == [1, 2, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("literal", "start", "end", "place"),
+    [
+        (r'"a\nb"', 0, 2, 4),
+        (r"'a\nb'", 0, 2, 3),
+        ('"""\n  ab\n  """', 0, 2, 8),
+        ('"""\n  ab\n  cd\n"""', 0, 2, 8),
+        ('"""a\r\nb"""', 0, 1, 4),
+        ('"ab"', 2, 2, 3),
+        ('"ab"', 0, 9, 3),
+    ],
+)
+def test_a_part_of_a_value_ends_right_behind_its_last_character(literal: str, start: int, end: int, place: int) -> None:
+    assert Literal(literal).end(start, end) == place
 
 
 @given(st.text(max_size=60))
