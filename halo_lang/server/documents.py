@@ -7,6 +7,7 @@ from the analysis before it, and serves everybody who asks about the same text.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,13 @@ class Checker:
             # Most editors keep a byte order mark to themselves. To Halo it is nothing, but it takes a place.
             source = Source(" " + source.text[1:], source.path)
         program = halo_lang.parse(source, previous.program if previous else None)
-        return halo_lang.check(program, previous, is_priced=self._is_priced)
+        analysis = halo_lang.check(program, previous, is_priced=self._is_priced)
+        if previous is None:
+            # Nodes hold no cycles. Looking through those of a large document now and then for garbage takes longer
+            # than all that is done at a keystroke.
+            gc.collect(1)
+            gc.freeze()
+        return analysis
 
 
 def _edited(places: Places, change: types.TextDocumentContentChangeEvent) -> str:

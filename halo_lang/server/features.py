@@ -6,6 +6,7 @@ feature is a function and a line in a table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -23,6 +24,15 @@ from halo_lang.server.view import View
 
 OfAnalysis: TypeAlias = Callable[[View, Analysis, Any], object]
 OfText: TypeAlias = Callable[[View, Any], object]
+
+_MOST_ITEMS: Final = 250
+_LOOK_BACK: Final = 40
+_DUE: Final = {
+    " ": re.compile(r"(?:\b(?:equips|requires)|\|>|[,:(&|=!<>]) $"),
+    "{": re.compile(r"\{\{$"),
+}
+"""What stands in front of a cursor where a typed space or brace is a question. Elsewhere it is none: a list that opens
+unasked takes the next Enter for its first item."""
 
 _COMPLETED: Final = {
     ItemKind.KEYWORD: types.CompletionItemKind.Keyword,
@@ -136,10 +146,20 @@ def _holds(name: str, query: str) -> bool:
 
 
 def completion(view: View, analysis: Analysis, params: types.CompletionParams) -> types.CompletionList:
-    """What can be written at a position."""
-    found = assist.complete(analysis, view.places.offset(params.position), models=view.knowledge.models)
+    """What can be written at a position, likeliest first; of very much only the beginning, until more is typed."""
+    offset = view.places.offset(params.position)
+    if not _is_due(view.places.source.text[max(0, offset - _LOOK_BACK) : offset], params.context):
+        return types.CompletionList(is_incomplete=False, items=[])
+    found = assist.complete(analysis, offset, models=view.knowledge.models)
     range_ = view.range(found.span)
-    return types.CompletionList(is_incomplete=False, items=[_item(view, item, range_) for item in found.items])
+    items = [_item(view, item, range_) for item in found.items[:_MOST_ITEMS]]
+    return types.CompletionList(len(found.items) > len(items), items)
+
+
+def _is_due(before: str, context: types.CompletionContext | None) -> bool:
+    """Whether something is to be offered: always on request, unasked only where the next thing is surely a name."""
+    character = context.trigger_character if context else None
+    return character not in _DUE or bool(_DUE[character].search(before))
 
 
 def _item(view: View, item: assist.Item, range_: types.Range) -> types.CompletionItem:
@@ -211,7 +231,7 @@ OF_TEXT: Final[dict[str, OfText]] = {
 
 OPTIONS: Final[dict[str, object]] = {
     types.TEXT_DOCUMENT_CODE_ACTION: types.CodeActionOptions(findings.KINDS),
-    types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions([".", " ", "@", "[", "/", "{", '"', "(", ","]),
+    types.TEXT_DOCUMENT_COMPLETION: types.CompletionOptions([".", "@", "[", "/", *_DUE]),
     types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL: LEGEND,
     types.TEXT_DOCUMENT_SIGNATURE_HELP: types.SignatureHelpOptions(["(", ","]),
 }

@@ -235,6 +235,33 @@ async def test_completion_offers(client: Editor, marked: str, expected: str) -> 
     assert item.kind
 
 
+TRIGGERED = {
+    "a space behind equips": ("tool Repo : GitHub(Env.T)\nagent A [a/b]\n  equips \0\n", " ", True),
+    "a space behind a call": ("agent A [a/b]\npipeline M() -> R:\n  'x' |> A.go() \0\n", " ", False),
+    "a second brace": ('agent A [a/b]\npipeline M(x: String) -> R:\n  x |> A.go("{{\0")\n', "{", True),
+    "the brace of a block": ("agent A [a/b]\npipeline M(x: String) -> R:\n  x |* {\0\n", "{", False),
+}
+
+
+@pytest.mark.parametrize(("marked", "character", "offered"), TRIGGERED.values(), ids=TRIGGERED)
+async def test_what_is_typed_opens_a_list_only_where_a_name_is_due(
+    client: Editor, marked: str, character: str, offered: bool
+) -> None:
+    document, position = client.open(marked.replace("\0", "")), at(marked, "\0")
+    context = types.CompletionContext(types.CompletionTriggerKind.TriggerCharacter, character)
+    found = await client.text_document_completion_async(types.CompletionParams(document, position, context))
+    assert isinstance(found, types.CompletionList)
+    assert bool(found.items) == offered
+
+
+async def test_of_very_many_items_the_likeliest_are_told_until_more_is_typed(client: Editor) -> None:
+    document, position = asked(client, "agent A []\n", "]")
+    found = await client.text_document_completion_async(types.CompletionParams(document, position))
+    assert isinstance(found, types.CompletionList)
+    assert found.is_incomplete
+    assert found.items[0].label == "openai/"
+
+
 async def test_the_signature_of_a_call_shows_its_parameters(client: Editor) -> None:
     text = "@retry(3, )\nagent A [a/b]\n"
     document, position = asked(client, text, ")")
