@@ -116,16 +116,16 @@ def _evaluates(before: list[str], word: str) -> str | None:
         return "where a value names the command no other value can be safe; write the command into the program"
     if command in _CODE_COMMANDS:
         return f"`{command}` would read the value as code"
-    if command in _DECLARATIONS and (
-        not _ASSIGNMENT.match(word) or any(_EVALUATED_DECLARATION.match(option) for option in own)
-    ):
+    name = _ASSIGNMENT.match(word)
+    evaluated = any(_EVALUATED_DECLARATION.match(option) for option in own)
+    if command in _DECLARATIONS and (name is None or HOLE in name[0] or evaluated):
         return f"`{command}` would evaluate the value; write it as `name={{{{…}}}}` without options"
     may_be_option = previous.startswith(HOLE) and (command != "printf" or len(own) == 2)
     if command in _NAMING_OPTIONS and (previous in _NAMING_OPTIONS[command] or may_be_option):
         return f"`{command}` would evaluate the value where {_NAMING_OPTIONS[command][0]} stands before it"
-    for place, name in enumerate(words):
-        if name in _CODE_OPTIONS and _is_code(name, words[place + 1 :], word):
-            return reads_code(name)
+    for place, other in enumerate(words):
+        if other in _CODE_OPTIONS and _is_code(other, words[place + 1 :], word):
+            return reads_code(other)
     return None
 
 

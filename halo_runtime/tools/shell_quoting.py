@@ -112,10 +112,8 @@ class _Scanner:
         self.position += count
         return taken
 
-    def _fill(self, form: str, *, number: bool = False) -> str:
+    def _fill(self, form: str) -> str:
         """Take a value and put `form` for it, with its variable's name in place of `{}`."""
-        if number:
-            self.numeric.add(self.filled)
         self.filled += 1
         self.out.append(form.format("${" + VARIABLE.format(self.filled) + "}"))
         self.position += 1
@@ -211,7 +209,10 @@ class _Scanner:
                 subscript = True
             elif character == "]":
                 subscript = False
-            word += self._piece(character, subscript)
+            before = self.filled
+            word += self._piece(character)
+            if subscript:
+                self.numeric.update(range(before, self.filled))
         if character == "(" and word.endswith("="):
             self._elements()
         return word
@@ -232,9 +233,9 @@ class _Scanner:
                 self._word(element=True)
         self._copy()
 
-    def _piece(self, character: str, subscript: bool) -> str:
+    def _piece(self, character: str) -> str:
         if character == HOLE:
-            return self._fill('"{}"', number=subscript)
+            return self._fill('"{}"')
         if character == "\\":
             return self._escaped()
         if character in self._quotes:
