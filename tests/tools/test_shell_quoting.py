@@ -127,7 +127,20 @@ def test_a_hostile_value_is_printed_as_it_is(folder: Path, place: str) -> None:
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-PIECES = [*"'\"\\$`(){}[]<>|&;#*?~! \n\tEOF=-", "$(touch made)", "\nEOF\n"]
+PIECES = [
+    *"'\"\\$`(){}[]<>|&;#*?~! \n\tEOF=-",
+    "$(touch made)",
+    "\nEOF\n",
+    "[[ ",
+    " -eq 1",
+    " ]]",
+    "x[",
+    "]=",
+    "$((",
+    "((",
+    "))",
+]
+INJECTIONS = ["x'\"; touch made; $(touch made) `touch made`\nEOF\ntouch made #", "a[$(touch made)]"]
 syntax = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
@@ -263,9 +276,8 @@ def test_any_script_is_filled_or_refused(written: list[str]) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(syntax, min_size=2, max_size=3))
-def test_no_value_runs_anything_in_any_script(folder: Path, written: list[str]) -> None:
-    value = "x'\"; touch made; $(touch made) `touch made`\nEOF\ntouch made #"
+@given(st.lists(syntax, min_size=2, max_size=3), st.sampled_from(INJECTIONS))
+def test_no_value_runs_anything_in_any_script(folder: Path, written: list[str], value: str) -> None:
     if "made" in "".join(written) or ">" in "".join(written):
         return
     try:
