@@ -34,6 +34,9 @@ _MARK = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _COMMENT = re.compile(rf"""{STRING}|{COMMENT}|"{{3}}[\s\S]*+|["'][^\n]*+|(?P<comment>/\*)""")
+_STRINGS = re.compile(rf"{COMMENT}|{STRING}")
+_STAGE = re.compile(rf"{STAGE_OPERATOR}\s*+[\w({{]")
+_TRIPLE = '"""'
 _KINDS = {"model": "open", "first": "operator"}
 
 
@@ -64,6 +67,8 @@ def first_mistake(text: str, start: int = 0, end: int | None = None) -> Diagnost
     """The first string, comment or bracket that has no partner, or the bracket that goes too deep."""
     stack: list[_Bracket] = []
     for mark in marks(text, start, end):
+        if mark.kind == "string" and mark.text.startswith(_TRIPLE):
+            return _open_triple(_likely_open(text, start, mark.start))
         if mark.kind in _UNCLOSED:
             return _UNCLOSED[mark.kind](mark)
         if mark.kind in ("open", "close"):
@@ -106,10 +111,21 @@ def _never_closed(bracket: _Bracket) -> Diagnostic:
     return error("HL105", f"this `{bracket.text}` is never closed", bracket.span, hint=hint)
 
 
+def _likely_open(text: str, start: int, last: int) -> int:
+    """Where the triple-quoted string begins whose end was probably forgotten: `last` is the one that has none.
+
+    Behind a forgotten end all quotes are read the wrong way round, so the first string with stages in it is meant.
+    """
+    strings = (match for match in _STRINGS.finditer(text, start, last) if match[0].startswith(_TRIPLE))
+    return next((match.start() for match in strings if _STAGE.search(match[0])), last)
+
+
+def _open_triple(start: int) -> Diagnostic:
+    span = Span(start, start + len(_TRIPLE))
+    return error("HL103", 'this """ string is never closed', span, hint='end it with another """')
+
+
 def _string(mark: Mark) -> Diagnostic:
-    if mark.text.startswith('"""'):
-        span = Span(mark.start, mark.start + 3)
-        return error("HL103", 'this """ string is never closed', span, hint='end it with another """')
     quote = mark.text[0]
     span = Span(mark.start, mark.start + len(mark.text.rstrip()))
     hint = f'add the closing {quote}, or use """ for a text of several lines'

@@ -30,6 +30,8 @@ _DECLARED = re.compile(
     rf"{STRING}|{COMMENT}|{UNCLOSED}|(?<![\w.@])(?P<keyword>{'|'.join(DECLARATION_KEYWORDS)})(?!\w){GAP}(?P<name>{NAME})"
 )
 _MISSPELT = re.compile(rf"(?:{NAME}){GAP}(?P<name>{NAME})")
+# At the start of a line, behind whatever stands in front of it by mistake.
+_MEANT = re.compile(rf"^(?:[^\s\w]++|(?:\S++[^\S\n]++){{1,3}}?)[^\S\n]*+({NAME})[^\S\n]*+[:\[({{]", re.MULTILINE)
 _HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})", re.MULTILINE)
 _GAP = re.compile(GAP)
 _MOST_MISTAKES = 50
@@ -150,7 +152,7 @@ def recover(text: str, reads: Reads = attempt) -> Unit:
     if (comment := open_comment(text)) is not None:
         return _with_open_comment(text, comment, reads)
     keyword, name = _declared(text)
-    ghosts = frozenset((name,)) if name else frozenset[str]()
+    ghosts = frozenset((*filter(None, (name,)), *_MEANT.findall(text)))
     if keyword == "pipeline":
         return _pipeline(text, ghosts, reads)
     whole = Span(0, len(text))

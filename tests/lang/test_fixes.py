@@ -10,7 +10,7 @@ from halo_lang import Analysis, Diagnostic, check, parse
 from tests.lang.checking import BOT, body, only
 from tests.lang.mutations import EXAMPLES, slips
 
-_STRIDE = 17
+_STRIDE = 41
 """Every so many slips are looked at."""
 
 
