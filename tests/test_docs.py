@@ -85,7 +85,9 @@ def matches(expected: str, printed: str) -> bool:
 def test_a_pages_commands_print_what_it_says(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
         if block.title is not None:
-            (tmp_path / block.title).write_text(block.text, "utf-8")
+            file = tmp_path / block.title
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, "utf-8")
         if block.language == "console":
             for command, expected in commands(block.text):
                 printed = run(command, tmp_path)
