@@ -59,7 +59,8 @@ def _cpu() -> str:
 
 
 def _system() -> str:
+    kernel = f"{platform.system()} {platform.release().partition('-')[0]}"
     try:
-        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {platform.system()} {platform.release()}"
+        return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
     except OSError:
-        return f"{platform.system()} {platform.release()}"
+        return kernel

@@ -83,7 +83,7 @@ def _keyed(names: Iterable[str]) -> dict[str, list[str]]:
     return by_key
 
 
-@lru_cache(maxsize=8192)  # from one version of a program to the next, nearly all names stay
+@lru_cache(maxsize=32768)  # from one version of a program to the next, nearly all names stay
 def _keys(word: str) -> tuple[str, ...]:
     if len(word) > LONGEST:
         return ()
