@@ -109,7 +109,8 @@ ERRORS: tuple[Code, ...] = (
         "error",
         "the wrong kind of name",
         "The name is declared, but as something that cannot stand here: a policy that is equipped, a store that is "
-        "required, a schema that is called, an agent called without a method.",
+        "required, a schema that is called, an agent called without a method, a type that is no list with the type of "
+        "items.",
         f"policy Safe : Block(PII)\n{_AGENT}  equips Safe\n{_CALL}",
         f"policy Safe : Block(PII)\n{_AGENT}  requires Safe\n{_CALL}",
     ),
@@ -117,7 +118,7 @@ ERRORS: tuple[Code, ...] = (
         "HL205",
         "error",
         "given twice",
-        "A parameter, schema field, named argument or config key is there once. The items of a fan-out need keys of "
+        "A parameter, schema field, named argument, config key or system prompt is there once. The items of a fan-out need keys of "
         "their own: bind two calls of one method with `as`.",
         "schema Pair { a: String, a: Number }\npipeline Main(x: Object) -> Pair: x",
         "schema Pair { a: String, b: Number }\npipeline Main(x: Object) -> Pair: x",
@@ -127,7 +128,7 @@ ERRORS: tuple[Code, ...] = (
         "error",
         "a hiding name",
         "A name bound by `as` or `each` must not hide a parameter or a declaration; `index`, which every `each` "
-        "brings along, must not either.",
+        "brings along, must not either, nor be hidden by the item itself.",
         f"{_AGENT}pipeline Main(x: String) -> Result: x |> Bot.answer() as x",
         f"{_AGENT}pipeline Main(x: String) -> Result: x |> Bot.answer() as y",
     ),

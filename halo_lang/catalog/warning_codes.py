@@ -43,7 +43,8 @@ WARNINGS: tuple[Code, ...] = (
         "HL504",
         "warning",
         "an unknown name as a value",
-        "A bare name is a parameter, a result of an earlier stage or a declaration. Any other gives null in a run.",
+        "A bare name is a parameter, a result of an earlier stage or a declaration; `context.input` has the "
+        "pipeline's parameters. Any other path gives null in a run.",
         f"{_AGENT}pipeline Main(text: String) -> Result: text |> Bot.answer(txet)",
         f"{_AGENT}pipeline Main(text: String) -> Result: text |> Bot.answer(text)",
     ),
@@ -60,8 +61,9 @@ WARNINGS: tuple[Code, ...] = (
         "HL506",
         "warning",
         "a stage that never runs",
-        "Every run ends before it: at a System.Fail, at a gate that never opens, in a loop that never ends. Or it is "
-        "an arm that is never chosen, because one before it always is or its own condition is never true.",
+        "Every run ends before it: at a System.Fail, at a gate that never opens, in a loop that never ends, in a "
+        "pipeline that is called and does one of these. Or it is an arm that is never chosen, because one before it "
+        "always is or its own condition is never true.",
         'pipeline Main(x: String) -> Result:\n  x |> System.Fail("not yet") |> System.Value("done")',
         'pipeline Main(x: String) -> Result:\n  x |? { (x == "no") => System.Fail("not yet") } |> System.Value("done")',
     ),

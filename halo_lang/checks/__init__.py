@@ -17,6 +17,7 @@ from halo_lang.checks import (
     catalogued,
     declared,
     duplicates,
+    endings,
     flow,
     oversight,
     permissions,
@@ -73,6 +74,7 @@ SUMMARY_CHECKS: Final[tuple[SummaryCheck, ...]] = (
     declared.endless_schemas,
     unused.declarations,
     recursion.endless_pipelines,
+    endings.stages_behind,
     oversight.unguarded_agents,
     oversight.unpriced_budgets,
 )

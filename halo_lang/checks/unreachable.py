@@ -22,13 +22,18 @@ def never_run(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     end: Stage | None = None
     for stage in declaration.stages:
         if end is not None:
-            yield _dead(_BEHIND_END, stage.operator, "the run ends here", end.operator)
+            yield never_reached(stage, "the run ends here", end.operator)
             return
         told = list(_inside(stage))
         yield from told
         if told and isinstance(stage, nodes.GateStage):
             return
         end = stage if ends_run(stage) else None
+
+
+def never_reached(stage: Stage, note: str, cause: Span) -> Diagnostic:
+    """HL506 at a stage in front of which every run ends, with the reason and its place."""
+    return _dead(_BEHIND_END, stage.operator, note, cause)
 
 
 def ends_run(stage: Stage) -> bool:

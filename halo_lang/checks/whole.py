@@ -35,7 +35,8 @@ class Summary:
     `uses` are the names of declarations that it mentions. `offers` are pairs of an agent and a tool whose calls that
     agent chooses itself. `model` is an agent's; `spends` tells of a policy that it limits what a run may cost. The rest
     is a pipeline's: the pipelines that it may call, those that every run calls as long as none of them ends it, in
-    order, and whether a gate of its own may end a run.
+    order, whether a gate of its own may end a run, whether a stage of its own always does, and the pipelines whose end
+    is the end of its runs.
     """
 
     uses: frozenset[str] = frozenset()
@@ -45,6 +46,8 @@ class Summary:
     may_call: frozenset[str] = frozenset()
     always_calls: tuple[str, ...] = ()
     has_gate: bool = False
+    ends: bool = False
+    ends_with: frozenset[str] = frozenset()
 
 
 @record
@@ -119,7 +122,15 @@ def _of_pipeline(node: Pipeline, uses: frozenset[str], broken: bool) -> Summary:
         # What did not parse may be a gate.
         always_calls=() if broken else tuple(_always_called(node.stages)),
         has_gate=broken or any(isinstance(stage, nodes.GateStage) for stage in node.stages),
+        ends=not broken and any(map(ends_run, node.stages)),
+        ends_with=frozenset(name for stage in node.stages for name in lasting_calls(stage)),
     )
+
+
+def lasting_calls(stage: Stage) -> Iterator[str]:
+    """The pipelines that every run which goes on behind a stage has called there."""
+    if isinstance(stage, nodes.PipeStage | nodes.GateStage | nodes.FanOutStage):
+        yield from (call.callee.text for call in calls(stage) if call.method is None)
 
 
 def _always_called(stages: Iterable[Stage]) -> Iterator[str]:

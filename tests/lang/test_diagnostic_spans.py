@@ -20,6 +20,9 @@ POLICY = "policy Safe : Block(PII)\n"
 USE_API = "\npipeline Use(x: String) -> Result: x |> Api.get(x)"
 
 
+OUT = "\npipeline Out() -> Result: |> Shut()\npipeline Shut() -> Result: 1 |? (false)"
+
+
 def stage(text: str, parameters: str = "x: String") -> str:
     """A pipeline `Main` with an agent `Bot`, its start value `x` and these stages."""
     return f"{BOT}pipeline Main({parameters}) -> Result:\n  x {text}"
@@ -146,6 +149,8 @@ ROWS: tuple[tuple[str, str], ...] = (
     ("HL505", "schema ⟦Answer⟧ { text: String }\npipeline M(x: Any) -> Result: x"),
     ("HL505", "pipeline M(x: Any, ⟦y⟧: Any) -> Result: x"),
     ("HL506", stage('|> System.Fail("a") ⟦|>⟧ Bot.go() |> Bot.come()')),
+    ("HL506", stage("|> Stop() ⟦|>⟧ Bot.go()") + "\npipeline Stop() -> Result: |> System.Fail('no')"),
+    ("HL506", stage("|* { Out(), Bot.go() } ⟦|>⟧ Bot.come()") + OUT),
     ("HL506", stage("|? (1 > 2) ⟦|>⟧ Bot.go()")),
     ("HL506", stage("|? (false) ⟦=>⟧ Bot.go() |> Bot.come()")),
     ("HL506", stage("|? { (true) => Bot.go(), ⟦(x == 1) => Bot.come()⟧ }")),
