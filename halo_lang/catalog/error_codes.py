@@ -118,8 +118,8 @@ ERRORS: tuple[Code, ...] = (
         "HL205",
         "error",
         "given twice",
-        "A parameter, schema field, named argument, config key or system prompt is there once. The items of a fan-out need keys of "
-        "their own: bind two calls of one method with `as`.",
+        "A parameter, schema field, named argument, config key or system prompt is there once. The items of a "
+        "fan-out need keys of their own: bind two calls of one method with `as`.",
         "schema Pair { a: String, a: Number }\npipeline Main(x: Object) -> Pair: x",
         "schema Pair { a: String, b: Number }\npipeline Main(x: Object) -> Pair: x",
     ),
