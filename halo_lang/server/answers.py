@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -9,6 +10,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInternalError
 
 from halo_lang import assist
+from halo_lang.analysis import Analysis
 from halo_lang.server.features import OF_ANALYSIS, OF_TEXT, OPTIONS, OfAnalysis, OfText, workspace_symbols
 from halo_lang.server.session import Session
 
@@ -48,8 +50,11 @@ def _with_text(session: Session, answer: OfText) -> Handler:
 
 def _over_documents(session: Session) -> Handler:
     async def handle(params: types.WorkspaceSymbolParams) -> object:
-        found = [(session.view(document), document.analysis()) for document in session.documents.values()]
-        known = [(view, await analysis) for view, analysis in found]
+        documents = list(session.documents.values())
+        views = [session.view(document) for document in documents]
+        checks = await asyncio.gather(*(document.analysis() for document in documents), return_exceptions=True)
+        # A document whose check failed has no symbols; its diagnostics tell of the failure.
+        known = [(view, found) for view, found in zip(views, checks, strict=True) if isinstance(found, Analysis)]
         return await session.workers.run(lambda: workspace_symbols(known, params))
 
     return handle

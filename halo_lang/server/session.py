@@ -22,7 +22,7 @@ DELAY: Final = 0.05
 """Seconds from a change to the check behind the diagnostics; all that is typed meanwhile is checked at once."""
 
 WORKERS: Final = 2
-"""Threads: while one checks a large document, another answers what needs no check."""
+"""Threads that answer requests. Checks have one of their own, so that they keep no answer waiting that needs none."""
 
 log = logging.getLogger("halo_lang.server")
 
@@ -38,7 +38,7 @@ class Session(LanguageServer):
         self.workers = Workers(WORKERS)
         self.documents: dict[str, Document] = {}
         self.client = Client()
-        self._checker = Checker(self.workers, knowledge.is_priced)
+        self._checker = Checker(Workers(1), knowledge.is_priced)
 
         @self.feature(types.INITIALIZE)
         def meet(params: types.InitializeParams) -> None:  # pyright: ignore[reportUnusedFunction]
@@ -63,14 +63,17 @@ class Session(LanguageServer):
 
     def change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Apply edits to an open document, and tell its diagnostics soon."""
-        document = self.opened(params.text_document.uri)
+        document = self.documents.get(params.text_document.uri)
+        if document is None:
+            log.warning("changed without being open: %s", params.text_document.uri)
+            return
         document.change(params.text_document.version, params.content_changes)
         if document.publishing is None or document.publishing.done():
             document.publishing = asyncio.create_task(self._publish(document, after=DELAY))
 
     def close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Forget a document and take its diagnostics away."""
-        uri = self.opened(params.text_document.uri).uri
+        uri = params.text_document.uri
         self._forget(uri)
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, []))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 MAX_BODY: Final = 64 * 1024 * 1024
@@ -83,19 +84,17 @@ class Incoming:
 
 
 class Outgoing:
-    """Writes whole messages to a file descriptor; the shape that pygls wants of a writer.
-
-    OSError where nobody reads any more.
-    """
+    """Writes whole messages to a file descriptor; the shape that pygls wants of a writer."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def write(self, data: bytes) -> None:
-        """All of `data`, header and body."""
+        """All of `data`, header and body. Where nobody reads any more it is lost: the input will end as well."""
         rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(self._descriptor, rest) :]
+        with suppress(OSError):
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
         """Called before the process ends; nothing is buffered here."""
