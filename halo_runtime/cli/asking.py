@@ -18,9 +18,10 @@ from halo_runtime.cli.answers import AnswersAhead, typed_value
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.cli.output import emit, is_terminal, paint
 from halo_runtime.cli.progress import Progress
+from halo_runtime.engine.clock import iso
 from halo_runtime.errors import InterruptExpired
-from halo_runtime.json_types import Json, JsonObject, Missing
-from halo_runtime.results import Interrupt
+from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
+from halo_runtime.results import Answer, Interrupt
 from halo_runtime.runtime import PAUSE, Pause
 from halo_runtime.values import text_of
 
@@ -58,13 +59,11 @@ def time_left(interrupt: Interrupt, now: datetime) -> float | None:
 
 
 def open_question(interrupt: Interrupt) -> str:
-    """For the list of what a paused run waits for: the question, and the option that answers it."""
+    """For the list of what a paused run waits for: the question, and what the program checks for."""
     what = f"waits for {interrupt.event}" if interrupt.kind == "listen" else f"asks: {interrupt.message}"
-    name = interrupt.binding or interrupt.event
-    how = f"--answer {name}=<value>" if name else "give its yield a name with `as`, then use --answer"
-    choices = f"; the program checks for: {_choices(interrupt)}" if interrupt.choices else ""
     shown = visible(what, keep="\t\n").replace("\n", "\n    ")
-    return f"  {visible(interrupt.stage)} {shown}\n    {visible(how)}{choices}"
+    choices = f"\n    the program checks for: {_choices(interrupt)}" if interrupt.choices else ""
+    return f"  {visible(interrupt.stage)} {shown}{choices}"
 
 
 class Terminal:
@@ -142,16 +141,22 @@ class Terminal:
 class Answering:
     """The run's interrupt handler: answers given ahead, then the terminal where there is one, else a pause."""
 
-    def __init__(self, ahead: AnswersAhead, terminal: Terminal | None) -> None:
+    def __init__(self, ahead: AnswersAhead | None, terminal: Terminal | None, person: str) -> None:
         self._ahead = ahead
         self._terminal = terminal
+        self._person = person
 
-    async def __call__(self, interrupt: Interrupt) -> Json | Pause:
+    async def __call__(self, interrupt: Interrupt) -> Answer | Pause:
         """Answer one question."""
-        answer = self._ahead.take(interrupt)
+        answer = MISSING if self._ahead is None else self._ahead.take(interrupt)
         if not isinstance(answer, Missing):
-            return answer
-        return PAUSE if self._terminal is None else await self._terminal.ask(interrupt)
+            return Answer(answer, self._person, _now(), "ahead")
+        typed = PAUSE if self._terminal is None else await self._terminal.ask(interrupt)
+        return typed if isinstance(typed, Pause) else Answer(typed, self._person, _now(), "terminal")
+
+
+def _now() -> str:
+    return iso(datetime.now(UTC))
 
 
 def terminal_for(progress: Progress) -> Terminal | None:

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Awaitable
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +19,13 @@ from halo_lang.records import record
 from halo_runtime.cli.execution import load
 from halo_runtime.cli.exit_codes import ExitCode, of_status
 from halo_runtime.cli.output import error_block, is_terminal, say, tell
-from halo_runtime.cli.performing import Job, StoppedError, perform
+from halo_runtime.cli.performing import StoppedError, perform
 from halo_runtime.cli.progress import PlainLines
 from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, ModelResponded, RunEvent
 from halo_runtime.json_types import Json
 from halo_runtime.models.scripted import ScriptedModel
 from halo_runtime.results import Interrupt, RunResult
+from halo_runtime.runtime import Runtime
 from halo_runtime.values import text_of
 from halo_runtime.version import __version__
 
@@ -142,10 +144,14 @@ def _run_here(options: DemoOptions) -> int:
     tell(_introduction(program.source.text, options))
     replies = None if options.replies_file is None else ScriptedModel(options.replies_file)
     pipeline = program.pipelines[0].name.text
-    job = Job(analysis, pipeline, {"question": QUESTION}, os.environ, model=options.model, replies=replies)
+    runtime = Runtime(env=os.environ, model=options.model, replies=replies)
     progress = Steps(sys.stdout)
+
+    def work(runtime: Runtime) -> Awaitable[RunResult]:
+        return runtime.run(analysis, pipeline, {"question": QUESTION})
+
     try:
-        result = asyncio.run(perform(job, progress, _answer_for_a_person))
+        result = asyncio.run(perform(runtime, work, progress, _answer_for_a_person))
     except StoppedError:
         say(progress.summary("interrupted"))
         return ExitCode.INTERRUPTED

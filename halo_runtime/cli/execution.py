@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING
 
 import halo_lang
@@ -13,29 +12,33 @@ from halo_lang.nodes import Pipeline
 from halo_runtime.cli import reporting
 from halo_runtime.cli.answers import AnswersAhead
 from halo_runtime.cli.asking import Answering, terminal_for
-from halo_runtime.cli.env_file import environment
 from halo_runtime.cli.inputs import choose_pipeline, collect, usage_line
-from halo_runtime.cli.performing import Job, StoppedError, perform
-from halo_runtime.cli.progress import choose_progress
+from halo_runtime.cli.output import say, tell, tell_json
+from halo_runtime.cli.performing import StoppedError, Work, perform
+from halo_runtime.cli.progress import Progress, choose_progress
 from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, InputError, Place, ProgramError
-from halo_runtime.models.scripted import ScriptedModel
+from halo_runtime.json_types import JsonObject
+from halo_runtime.results import RunResult
 
 if TYPE_CHECKING:
     from halo_runtime.cli.run import RunOptions
+    from halo_runtime.cli.settings import Settings
+    from halo_runtime.preflight import Preflight
+    from halo_runtime.runtime import Runtime
 
 
-def execute(options: RunOptions) -> int:
+def execute(options: RunOptions, settings: Settings) -> int:
     """Run and report; the exit code."""
     try:
         analysis = load(options.file)
     except ProgramError as error:
-        return reporting.report_errors(error, as_json=options.as_json)
+        return reporting.report_errors(error, as_json=settings.as_json)
     try:
-        return _execute(options, analysis)
+        return _execute(options, settings, analysis)
     except HaloError as error:
-        return reporting.report_refusal(error, analysis.program.source, as_json=options.as_json)
+        return reporting.report_refusal(error, analysis.program.source, as_json=settings.as_json)
 
 
 def load(path: str) -> Analysis:
@@ -49,37 +52,119 @@ def load(path: str) -> Analysis:
     return analysis
 
 
-def _execute(options: RunOptions, analysis: Analysis) -> int:
-    program = analysis.program
-    pipeline = choose_pipeline(program, options.pipeline)
-    ahead = AnswersAhead(options.answers, program)
-    progress = choose_progress(events=options.events, quiet=options.quiet)
+def _execute(options: RunOptions, settings: Settings, analysis: Analysis) -> int:
+    if options.checkpoint is None:
+        for name in ("strict", "plan", "reuse_answers"):
+            if getattr(options, name):
+                flag = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{flag} is for continuing a run", hint=f"name it: --checkpoint RUN {flag}")
+    progress = choose_progress(events=settings.events, quiet=settings.quiet)
+    ahead = AnswersAhead(options.answers, analysis.program)
+    if options.checkpoint is not None:
+        work = _continuing(options, settings, analysis, progress)
+        if work is None:
+            return 0
+    else:
+        work = _running(options, settings, analysis)
+    return _perform(settings, analysis, work, progress, ahead)
+
+
+def _running(options: RunOptions, settings: Settings, analysis: Analysis) -> Work:
+    """A run from its beginning."""
+    pipeline = choose_pipeline(analysis.program, options.pipeline)
+    inputs = _inputs(options, analysis, pipeline)
+    timeout = _seconds(options.timeout)
+
+    async def work(runtime: Runtime) -> RunResult:
+        name, kept = pipeline.name.text, settings.to_keep()
+        try:
+            return await runtime.run(analysis, name, inputs, timeout=timeout, keep=options.keep, options=kept)
+        except InputError as error:
+            raise _placed(error, analysis, pipeline) from None
+
+    return work
+
+
+def _perform(settings: Settings, analysis: Analysis, work: Work, progress: Progress, ahead: AnswersAhead) -> int:
     # With events as JSON lines on stderr there is no room for a question.
-    terminal = None if options.no_input or options.events else terminal_for(progress)
+    terminal = None if settings.no_input or settings.events else terminal_for(progress)
     try:
-        job = _job(options, analysis, pipeline)
-        result = asyncio.run(perform(job, progress, Answering(ahead, terminal)))
-    except InputError as error:
-        at = program.position(pipeline, pipeline.name.span)
-        error.place = error.place or Place(pipeline.name.text, program.source.path, at.line, at.column)
-        error.hint = error.hint or usage_line(program, pipeline)
-        raise
+        answering = Answering(ahead, terminal, settings.person)
+        result = asyncio.run(perform(settings.runtime(), work, progress, answering))
     except StoppedError:
-        return reporting.report_stopped(progress, as_json=options.as_json)
-    return reporting.report(result, program.source, progress, ahead.unused, options)
+        return reporting.report_stopped(progress, as_json=settings.as_json)
+    return reporting.report(result, analysis.program.source, progress, ahead.unused, settings)
 
 
-def _job(options: RunOptions, analysis: Analysis, pipeline: Pipeline) -> Job:
-    arguments = None if options.input_json is None else read_text_or_stdin(options.input_json)
-    return Job(
-        analysis,
-        pipeline.name.text,
-        collect(analysis.program, pipeline, options.inputs, arguments, read_text),
-        environment(options.env_file, os.environ),
-        model=options.model,
-        replies=None if options.replies is None else ScriptedModel(options.replies),
-        timeout=_seconds(options.timeout),
+# --- continuing a run ---------------------------------------------------------------------------------------
+
+
+def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, progress: Progress) -> Work | None:
+    """Another run continued as a new one; None where only its plan was asked for."""
+    assert options.checkpoint is not None, "asked before"
+    reference, at = _checkpoint(options.checkpoint)
+    inputs = _inputs_again(options, analysis)
+    if options.plan:
+        _show_plan(options, settings, analysis, reference, at, inputs)
+        return None
+    timeout = _seconds(options.timeout)
+
+    def told(preflight: Preflight) -> None:
+        if not settings.quiet and not settings.events:
+            say(reporting.continuation(reference, preflight))
+
+    async def work(runtime: Runtime) -> RunResult:
+        return await runtime.fork(
+            analysis, reference, options.pipeline, inputs, at=at, strict=options.strict,
+            reuse_answers=options.reuse_answers, timeout=timeout, options=settings.to_keep(), told=told,
+        )  # fmt: skip
+
+    return work
+
+
+def _show_plan(
+    options: RunOptions, settings: Settings, analysis: Analysis, reference: str, at: int | None, inputs: JsonObject
+) -> None:
+    runtime = settings.runtime()
+    plan = asyncio.run(
+        runtime.preflight(analysis, reference, options.pipeline, inputs, at=at, reuse_answers=options.reuse_answers)
     )
+    if settings.as_json:
+        tell_json(plan.to_json())
+    else:
+        tell(reporting.plan_table(plan))
+
+
+def _checkpoint(text: str) -> tuple[str, int | None]:
+    """`RUN` or `RUN@SEQ`."""
+    reference, mark, seq = text.rpartition("@")
+    if mark and seq.isdigit():
+        return reference, int(seq)
+    return text, None
+
+
+def _inputs_again(options: RunOptions, analysis: Analysis) -> JsonObject:
+    """The arguments that are given anew; the others stay as they were."""
+    if not options.inputs and options.input_json is None:
+        return {}
+    return _inputs(options, analysis, choose_pipeline(analysis.program, options.pipeline))
+
+
+# --- arguments ----------------------------------------------------------------------------------------------
+
+
+def _inputs(options: RunOptions, analysis: Analysis, pipeline: Pipeline) -> JsonObject:
+    arguments = None if options.input_json is None else read_text_or_stdin(options.input_json)
+    return collect(analysis.program, pipeline, options.inputs, arguments, read_text)
+
+
+def _placed(error: InputError, analysis: Analysis, pipeline: Pipeline) -> InputError:
+    """The error with the pipeline's place, and with what to type."""
+    program = analysis.program
+    at = program.position(pipeline, pipeline.name.span)
+    error.place = error.place or Place(pipeline.name.text, program.source.path, at.line, at.column)
+    error.hint = error.hint or usage_line(program, pipeline)
+    return error
 
 
 def _seconds(duration: str | None) -> float | None:

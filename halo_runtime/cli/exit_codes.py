@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from halo_runtime.errors import HaloError
     from halo_runtime.results import Status
 
 
@@ -16,7 +17,8 @@ class ExitCode(IntEnum):
     """The run completed; the check found no error; nothing to report."""
 
     FAILED = 1
-    """The run failed by its own rules, `fmt --check` found a file to change, or `halo` has a bug."""
+    """The run failed by its own rules, a run that exists cannot be continued or read as asked, `verify` or
+    `fmt --check` found something, or `halo` has a bug."""
 
     REFUSED = 2
     """Nothing has started: wrong usage, a program with errors, a wrong input, a missing key or file."""
@@ -43,3 +45,11 @@ _BY_STATUS: dict[Status, ExitCode] = {
 def of_status(status: Status) -> ExitCode:
     """The code that a run's status ends with."""
     return _BY_STATUS[status]
+
+
+def of_refusal(error: HaloError) -> ExitCode:
+    """The code for what was not done: 1 where it concerns a run that is there or was meant, 2 where nothing began."""
+    from halo_runtime.errors import RunRefused, SignalError, StoreError
+
+    refused = isinstance(error, RunRefused | SignalError | StoreError)
+    return ExitCode.FAILED if refused else ExitCode.REFUSED

@@ -16,7 +16,10 @@ from halo_runtime.version import __version__
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-BUILT_IN = ("run", "check", "fmt", "ast", "explain", "demo", "lsp")
+BUILT_IN = (
+    "run", "resume", "signal", "runs", "inbox", "show", "verify", "checkpoints",
+    "check", "fmt", "ast", "explain", "demo", "lsp",
+)  # fmt: skip
 """Each is the function of that name in the module of that name beside this one."""
 
 PLUGINS = "halo.commands"

@@ -80,6 +80,7 @@ def _refused(refusal: Exception, *, as_json: bool) -> int:
 
 def _failed(failure: Exception, *, as_json: bool) -> int:
     """Say what went wrong, on stdout as JSON or on stderr as a block, and give the exit code."""
+    from halo_runtime.cli.exit_codes import of_refusal
     from halo_runtime.cli.output import error_block, say, tell_json
     from halo_runtime.errors import HaloError
     from halo_runtime.redaction import Redactor
@@ -93,7 +94,7 @@ def _failed(failure: Exception, *, as_json: bool) -> int:
             tell_json({"error": error_to_json(failure)})
         else:
             say(error_block(failure))
-        return ExitCode.REFUSED
+        return of_refusal(failure)
     bug = redacted(f"{type(failure).__name__}: {failure}")
     if as_json:
         tell_json({"error": {"type": "InternalError", "message": bug}})

@@ -133,8 +133,10 @@ def is_screen(stream: TextIO | None) -> bool:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 error`, `2 errors`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    """`1 error`, `2 errors`, `3 entries`."""
+    if count == 1:
+        return f"{count} {noun}"
+    return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
 
 
 def _span(place: Place, source: Source) -> Span:

@@ -33,6 +33,7 @@ from halo_runtime.store.stored import StoredRun, meta_of
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PATIENCE_SECONDS: Final = 2.0
 """How long a claim waits for another process that is about to finish."""
+_FIRST_LINE: Final = b'{"t":"run",'
 _YOUNG_SECONDS: Final = 3600.0
 
 
@@ -88,7 +89,7 @@ class FileRunStore:
     def load(self, reference: str) -> StoredRun:
         """The run of an id or of a journal's path. Raises UnknownRun, StoreError for what is no intact journal."""
         path, reading = self.read(reference)
-        if reading.broken_line is not None:
+        if reading.broken_line is not None or not reading.documents:
             raise _damaged(path, reading)
         return StoredRun(path, reading, claimed=is_claimed(path))
 
@@ -96,7 +97,8 @@ class FileRunStore:
         """A journal as far as it is intact, its large values in place. Raises UnknownRun, StoreError."""
         path = self._find(reference)
         try:
-            reading = read_lines(path.read_bytes())
+            data = path.read_bytes()
+            reading = read_lines(data)
             blobs = Blobs(path.parent / "blobs")
             reading = replace(reading, documents=tuple(blobs.restore(dict(one)) for one in reading.documents))
         except FileNotFoundError:
@@ -105,9 +107,8 @@ class FileRunStore:
             raise StoreError(f"{path} cannot be read: {failure.strerror}") from None
         except StoreError as problem:
             raise StoreError(f"{path}: {problem.message}") from None
-        if not reading.documents or reading.documents[0].get("t") != "run":
-            reason = f"line 1: {reading.reason}" if reading.broken_line == 1 else "it does not begin with a run"
-            raise StoreError(f"{path} is no journal of a run ({reason})")
+        if not data.startswith(_FIRST_LINE):
+            raise StoreError(f"{path} is no journal of a run")
         return path, reading
 
     def claim(self, reference: str) -> Claim:
@@ -204,6 +205,8 @@ class FileRunStore:
         path = self._find(reference)
         data = path.read_bytes() if path.exists() else b""
         path, reading = self.read(reference)
+        if not reading.documents:
+            raise _damaged(path, reading)
         lock = Lock.take(path, patience=_PATIENCE_SECONDS)
         if lock is None:
             raise self.busy(path.stem)
@@ -281,8 +284,10 @@ def _summary(stored: StoredRun) -> Summary:
 
 
 def _damaged(path: Path, reading: Reading) -> StoreError:
-    lines = reading.broken_line or 1
+    line, reason = reading.broken_line or 1, reading.reason or "it is not whole"
+    if not reading.documents:
+        return StoreError(f"{path}, line {line}: {reason}; nothing of the run can be read")
+    kept = len(reading.documents)
     return StoreError(
-        f"{path}, line {lines}: {reading.reason}; `halo checkpoints repair {path.stem}` keeps the {lines - 1} "
-        "line(s) before it"
+        f"{path}, line {line}: {reason}; `halo checkpoints repair {path.stem}` keeps the {kept} line(s) before it"
     )

@@ -40,7 +40,7 @@ class Sealer:
 
 @record
 class Reading:
-    """What a journal file holds. `good` bytes of it are whole lines, whose last sum is `last_sum`.
+    """What a journal file holds. `good` bytes of it are whole lines, whose sums are `sums`, the last `last_sum`.
 
     `torn`: half a line stands at the end, as a crash leaves it. `broken_line` (from 1) is the first line that is not
     what was written, `reason` says why.
@@ -49,6 +49,7 @@ class Reading:
     documents: tuple[JsonObject, ...]
     good: int
     last_sum: str
+    sums: frozenset[str] = frozenset()
     torn: bool = False
     broken_line: int | None = None
     reason: str = ""
@@ -57,14 +58,18 @@ class Reading:
 def read_lines(data: bytes) -> Reading:
     """Read a journal file as far as it is intact. Raises StoreError for a format that this Halo does not know."""
     documents: list[JsonObject] = []
+    sums: set[str] = set()
     previous, good = "", 0
     while (end := data.find(b"\n", good)) != -1:
         document, total = _read(data[good:end], previous)
         if document is None:
-            return Reading(_current(documents), good, previous, False, len(documents) + 1, total)
+            return Reading(
+                _current(documents), good, previous, frozenset(sums), broken_line=len(documents) + 1, reason=total
+            )
         documents.append(document)
+        sums.add(total)
         previous, good = total, end + 1
-    return Reading(_current(documents), good, previous, torn=good < len(data))
+    return Reading(_current(documents), good, previous, frozenset(sums), torn=good < len(data))
 
 
 def _read(line: bytes, previous: str) -> tuple[JsonObject | None, str]:

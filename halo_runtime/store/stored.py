@@ -62,6 +62,11 @@ class StoredRun:
         """Effects that must not happen twice and had begun."""
         return frozenset(document["path"] for document in self.lines("begun"))
 
+    @property
+    def sums(self) -> frozenset[str]:
+        """The sums of all lines."""
+        return self.reading.sums
+
     @cached_property
     def stages(self) -> tuple[JsonObject, ...]:
         """The entries of the trace that are stages, in order."""

@@ -1,0 +1,26 @@
+"""`halo checkpoints`: house-keeping of journals."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.group()
+def checkpoints() -> None:
+    """Keep journals in order."""
+
+
+@checkpoints.command()
+@click.argument("reference", metavar="RUN")
+def repair(reference: str) -> int:
+    """Keep the intact beginning of a damaged journal, so that the run can be continued from there.
+
+    The damaged file stays beside it, as `.damaged`. Exit code 0; 1 where nothing of it can be read.
+    """
+    from halo_runtime.cli.output import plural, tell
+    from halo_runtime.cli.project import run_store
+
+    path, kept, lost = run_store().repair(reference)
+    done = f"{plural(lost, 'line')} left out, {path}.damaged keeps all of it" if lost else "it is intact"
+    tell(f"{path}: {plural(kept, 'line')} kept, {done}")
+    return 0

@@ -1,0 +1,84 @@
+"""What `halo resume` and `halo signal` do: a stored run goes on, or takes an answer first."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from halo_lang.source import Source
+from halo_runtime.cli import reporting
+from halo_runtime.cli.answers import value_of
+from halo_runtime.cli.asking import Answering, terminal_for
+from halo_runtime.cli.exit_codes import ExitCode
+from halo_runtime.cli.output import say, tell_json
+from halo_runtime.cli.performing import StoppedError, Work, perform
+from halo_runtime.cli.progress import choose_progress
+from halo_runtime.cli.project import run_store
+from halo_runtime.cli.usage import UsageError
+from halo_runtime.errors import RunBusy
+from halo_runtime.results import RunResult
+from halo_runtime.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from halo_runtime.cli.settings import Settings
+    from halo_runtime.runtime import Runtime
+
+
+def go_on(settings: Settings, reference: str, interrupt: str | None) -> int:
+    """Go on with a run; questions are asked where there is a terminal."""
+    if interrupt is not None:
+        raise UsageError("--interrupt is for an answer", hint="give it too: --answer VALUE")
+
+    async def work(runtime: Runtime) -> RunResult:
+        return await runtime.resume(reference)
+
+    return _perform(settings, run_store().load(reference), work)
+
+
+def answer_value(
+    settings: Settings,
+    reference: str,
+    text: str,
+    *,
+    interrupt: str | None = None,
+    event: str | None = None,
+    wait: bool = True,
+) -> int:
+    """Answer a run and go on with it. `wait` False: to a run that is at work elsewhere the value is left."""
+    stored = run_store().load(reference)
+
+    async def work(runtime: Runtime) -> RunResult:
+        return await runtime.signal(
+            reference, value_of(text), interrupt=interrupt, event=event, by=settings.person, how="command"
+        )
+
+    try:
+        return _perform(settings, stored, work)
+    except RunBusy:
+        if wait:
+            raise
+        return leave(settings, reference, text, interrupt=interrupt, event=event)
+
+
+def leave(settings: Settings, reference: str, text: str, *, interrupt: str | None, event: str | None) -> int:
+    """Leave a value for a run, which takes it when it asks for it."""
+    stored = run_store().load(reference)
+    runtime = settings.runtime(stored.header["options"])
+    runtime.post(reference, value_of(text), interrupt=interrupt, event=event, by=settings.person, how="command")
+    if settings.as_json:
+        tell_json(stored.to_json())
+    elif not settings.quiet:
+        say(f"left for the run {stored.run_id}, which takes it when it asks for it")
+    return ExitCode.COMPLETED
+
+
+def _perform(settings: Settings, stored: StoredRun, work: Work) -> int:
+    progress = choose_progress(events=settings.events, quiet=settings.quiet)
+    terminal = None if settings.no_input or settings.events else terminal_for(progress)
+    runtime = settings.runtime(stored.header["options"])
+    try:
+        result = asyncio.run(perform(runtime, work, progress, Answering(None, terminal, settings.person)))
+    except StoppedError:
+        return reporting.report_stopped(progress, as_json=settings.as_json)
+    source = Source(stored.header["program"], stored.header["file"])
+    return reporting.report(result, source, progress, [], settings)

@@ -1,0 +1,109 @@
+"""What `halo runs` and `halo inbox` say: tables for people, the shapes of spec 12.6 for programs."""
+
+from __future__ import annotations
+
+import shlex
+from datetime import UTC, datetime
+
+from halo_lang.excerpt import visible
+from halo_runtime.cli.narration import elapsed
+from halo_runtime.cli.output import plural, tell, tell_json
+from halo_runtime.cli.project import run_store
+from halo_runtime.json_types import JsonObject
+from halo_runtime.store.live import Live
+from halo_runtime.values import text_of
+
+_FIRST = ("paused", "running", "interrupted", "damaged")
+"""Statuses that wait for somebody stand at the top."""
+
+
+def list_runs(status: str | None, pipeline: str | None, limit: int | None, *, as_json: bool) -> int:
+    """The kept runs that fit."""
+    now = datetime.now(UTC)
+    lines = [
+        line
+        for line in run_store().runs(now)
+        if status in (None, line["status"]) and pipeline in (None, line["pipeline"])
+    ][:limit]
+    if as_json:
+        tell_json({"runs": lines})
+    elif not lines:
+        tell("no runs are kept here")
+    else:
+        tell("\n".join(_run_line(line, now) for line in sorted(lines, key=_waiting_first)))
+    return 0
+
+
+def list_live(*, as_json: bool) -> int:
+    """The runs at work now; a record that nobody can read is shown as such."""
+    live = list(run_store().live)
+    if as_json:
+        tell_json({"runs": [_live_document(one) for one in live]})
+        return 0
+    lines = [_live_line(one) for one in live]
+    tell("\n".join(lines) or "no run is at work")
+    return 0
+
+
+def list_inbox(*, as_json: bool) -> int:
+    """The open questions of all paused runs."""
+    now = datetime.now(UTC)
+    questions = run_store().open_interrupts(now)
+    if as_json:
+        tell_json({"interrupts": questions})
+    else:
+        tell("\n\n".join(_question(one, now) for one in questions) or "no question is open")
+    return 0
+
+
+def _live_document(one: Live) -> JsonObject:
+    process = one.process
+    return {
+        "runId": one.run_id,
+        "pid": None if process is None else process.pid,
+        "alive": process is not None and process.lives,
+        "pipeline": one.pipeline,
+        "file": one.file,
+        "startedAt": one.started_at,
+        "problem": one.unreadable,
+    }
+
+
+def _live_line(one: Live) -> str:
+    if one.process is None:
+        return f"{one.run_id}  unreadable: {visible(one.unreadable or '')}"
+    gone = "" if one.process.lives else " (gone)"
+    return f"{one.run_id}  {visible(one.pipeline)}  process {one.process.pid}{gone}  {visible(one.file)}"
+
+
+def _waiting_first(line: JsonObject) -> tuple[int, str]:
+    rank = _FIRST.index(line["status"]) if line["status"] in _FIRST else len(_FIRST)
+    return rank, ""
+
+
+def _run_line(line: JsonObject, now: datetime) -> str:
+    if line["status"] == "damaged":
+        return f"{line['runId']}  damaged      {visible(line['problem'])}"
+    cost = "" if not line["cost"] else f"${line['cost']:.4f}"
+    waiting = plural(line["interrupts"], "question") if line["interrupts"] else ""
+    parent = f"from {line['parent']}@{line['forkedAt']}" if line["parent"] else ""
+    parts = [line["runId"], f"{line['status']:<11}", visible(line["pipeline"]), f"{_age(line['updatedAt'], now)} ago"]
+    return "  ".join([*parts, *(part for part in (cost, waiting, parent) if part)])
+
+
+def _question(one: JsonObject, now: datetime) -> str:
+    command = shlex.join(["halo", "resume", one["runId"], "--interrupt", one["id"], "--answer"])
+    what = f"waits for {one['event']}" if one["kind"] == "listen" else one["message"]
+    lines = [
+        f"? {visible(what, keep=chr(10))}",
+        f"  {one['runId']}, {visible(one['stage'])}, {_age(one['askedAt'], now)} ago",
+    ]
+    if one["choices"]:
+        lines.append(f"  the program checks for: {', '.join(visible(text_of(choice)) for choice in one['choices'])}")
+    if one["expiresAt"]:
+        lines.append(f"  expires in {elapsed((datetime.fromisoformat(one['expiresAt']) - now).total_seconds())}")
+    return "\n".join([*lines, f"  {command} VALUE"])
+
+
+def _age(moment: str, now: datetime) -> str:
+    return elapsed(max(0.0, (now - datetime.fromisoformat(moment)).total_seconds()))

@@ -1,0 +1,20 @@
+"""Where a project keeps its runs: `.halo` in the folder of its `halo.toml`, else in the current one (spec 12.6)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from halo_runtime.store.files import FileRunStore
+
+CONFIGURATION = "halo.toml"
+
+
+def project_folder(start: Path | None = None) -> Path:
+    """The nearest folder upwards with a configuration file; without one the folder itself."""
+    here = (start or Path()).absolute()
+    return next((folder for folder in (here, *here.parents) if (folder / CONFIGURATION).is_file()), here)
+
+
+def run_store() -> FileRunStore:
+    """The project's runs."""
+    return FileRunStore(project_folder() / ".halo")

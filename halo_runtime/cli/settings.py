@@ -1,0 +1,94 @@
+"""The options that every command shares which runs something: models, answers, what is shown."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from halo_lang.records import record
+from halo_runtime.json_types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from halo_runtime.runtime import Runtime
+
+Command = TypeVar("Command", bound=Callable[..., int])
+
+_OPTIONS = (
+    click.option("--replies", metavar="FILE", help="Answer every agent from a replies file instead of its model."),
+    click.option("--model", metavar="ID", help="Use this model for every agent."),
+    click.option("--no-input", is_flag=True, help="Never ask at the terminal: pause instead."),
+    click.option("--by", metavar="NAME", help="Who gives the answers (default: your user name)."),
+    click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the output alone."),
+    click.option("--events", is_flag=True, help="Every event as a line of JSON on stderr instead of progress."),
+    click.option("--quiet", is_flag=True, help="No progress on stderr, only errors and open questions."),
+    click.option("--env-file", metavar="FILE", help="Variables (NAME=value lines) for Env and the models' keys."),
+)
+
+
+@record
+class Settings:
+    """What those options said."""
+
+    replies: str | None = None
+    model: str | None = None
+    no_input: bool = False
+    by: str | None = None
+    as_json: bool = False
+    events: bool = False
+    quiet: bool = False
+    env_file: str | None = None
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Json]) -> Settings:
+        """Take the shared options out of a command's arguments."""
+        return cls(**{name: given.pop(name) for name in cls.__match_args__})  # pyright: ignore[reportAttributeAccessIssue] - every record has it
+
+    @property
+    def person(self) -> str:
+        """Who answers."""
+        return self.by or user_name()
+
+    def to_keep(self) -> JsonObject:
+        """What a run's journal notes of them, so that it can go on without being told again. Nothing secret.
+
+        To be asked after `runtime`, which refuses replies that are none.
+        """
+        replies = None if self.replies is None else json.loads(Path(self.replies).read_text("utf-8"))
+        env_file = None if self.env_file is None else str(Path(self.env_file).absolute())
+        return {"replies": replies, "model": self.model, "envFile": env_file}
+
+    def runtime(self, kept: JsonObject | None = None) -> Runtime:
+        """A Runtime as these options say, and where they say nothing as the run was started (`kept`)."""
+        # Imported here: the help of a command needs its options and no engine.
+        from halo_runtime.cli.env_file import environment
+        from halo_runtime.cli.project import run_store
+        from halo_runtime.models.scripted import ScriptedModel
+        from halo_runtime.runtime import Runtime
+
+        kept = kept or {}
+        env = environment(self.env_file or kept.get("envFile"), os.environ)
+        script = self.replies if self.replies or self.model else kept.get("replies")
+        replies = None if script is None else ScriptedModel(script)
+        return Runtime(env=env, model=self.model or kept.get("model"), replies=replies, store=run_store())
+
+
+def run_options(command: Command) -> Command:
+    """Give a command the shared options; `Settings.taken_from` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def user_name() -> str:
+    """The person at the machine, as the system knows them."""
+    import getpass  # only who answers needs it
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return str(os.getuid())

@@ -1,0 +1,72 @@
+"""What `halo show` and `halo verify` say of one run."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from halo_lang.excerpt import visible
+from halo_runtime.cli.exit_codes import ExitCode
+from halo_runtime.cli.output import plural, tell, tell_json
+from halo_runtime.cli.project import run_store
+from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.store.verification import verify_journal
+from halo_runtime.values import text_of
+
+if TYPE_CHECKING:
+    from halo_runtime.store.stored import StoredRun
+
+
+def show_run(reference: str, *, as_json: bool) -> int:
+    """A run as it is, or as it was at an entry of its trace."""
+    name, seq = split_reference(reference)
+    stored = run_store().load(name)
+    document = stored.to_json(seq, now=datetime.now(UTC))
+    if as_json:
+        tell_json(document)
+    else:
+        tell(_text(stored, document, seq))
+    return ExitCode.COMPLETED
+
+
+def split_reference(text: str) -> tuple[str, int | None]:
+    """`RUN` or `RUN@SEQ`."""
+    reference, mark, seq = text.rpartition("@")
+    return (reference, int(seq)) if mark and seq.isdigit() else (text, None)
+
+
+def verify_run(reference: str, *, as_json: bool) -> int:
+    """Whether a journal is what was written."""
+    found = verify_journal(run_store(), reference)
+    if as_json:
+        tell_json(found.to_json())
+    else:
+        reason = f": {found.reason}" if found.reason else ""
+        tell(f"{found}, {plural(found.entries, 'entry')}{reason}")
+    return ExitCode.COMPLETED if found.status in ("valid", "open") else ExitCode.FAILED
+
+
+def _text(stored: StoredRun, document: JsonObject, seq: int | None) -> str:
+    context = document["context"]
+    meta = context["meta"]
+    lines = [f"{stored.run_id}  {document['status']}  {stored.pipeline}  {visible(stored.header['file'])}"]
+    if stored.header["parent"]:
+        lines.append(f"continues {stored.header['parent']} from entry {stored.header['forkedAt']}")
+    if seq is not None:
+        lines.append(f"after entry {seq}: {visible(context['trace'][-1]['stage'])}")
+    if document["error"] is not None:
+        lines.append(f"error {document['error']['type']}: {visible(document['error']['message'])}")
+    lines += [f"asks: {visible(one['message'])} ({one['id']})" for one in document["interrupts"]]
+    lines += [f"{name}: {_short(value)}" for name, value in context["input"].items()]
+    lines += [f"data.{name}: {_short(value)}" for name, value in context["data"].items()]
+    lines.append(f"current: {_short(context['current'])}")
+    if document["output"] is not None:
+        lines.append(f"output: {_short(document['output'])}")
+    cost = "unknown" if meta["cost"] is None else f"${meta['cost']:.4f}"
+    lines.append(f"{plural(len(meta['calls']), 'call')}, {meta['tokens']['total']} tokens, {cost}")
+    return "\n".join(lines)
+
+
+def _short(value: Json) -> str:
+    text = visible(text_of(value))
+    return text if len(text) <= 200 else text[:199] + "…"
