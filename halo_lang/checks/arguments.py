@@ -4,6 +4,7 @@ no unknown config key (HL304), positional ones first (HL305), each name once (HL
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from halo_lang import nodes
@@ -24,14 +25,14 @@ def check(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
     """Everything about the arguments in a declaration."""
     for group in groups(declaration, scope):
         if group.args or group.signature is not None:
-            yield from _check(group)
+            yield from _check(group, scope)
     if isinstance(declaration, nodes.Pipeline):
         for stage in declaration.stages:
             if isinstance(stage, nodes.EachStage) and (found := flaw(_LIST, stage.source, fixed=False)) is not None:
                 yield error("HL303", f"each {found.text}", found.span, hint="name a list, or write one: `[1, 2]`")
 
 
-def _check(group: Group) -> Iterator[Diagnostic]:
+def _check(group: Group, scope: Scope) -> Iterator[Diagnostic]:
     named: dict[str, Argument] = {}
     for argument in group.args:
         if argument.name is not None:
@@ -39,7 +40,8 @@ def _check(group: Group) -> Iterator[Diagnostic]:
     positional = [argument for argument in group.args if argument.name is None]
     yield from _repeated(group.args, named)
     late = _late(group.args)
-    yield from (_misplaced(group, argument) for argument in late)
+    order = _in_order(group, late, scope) if late else None
+    yield from (_misplaced(group, argument, order) for argument in late)
     if group.signature is None:
         return
     bound = group.signature.bind(positional, named)
@@ -60,9 +62,24 @@ def _late(args: Sequence[Argument]) -> list[Argument]:
     return [argument for argument in args[first:] if argument.name is None]
 
 
-def _misplaced(group: Group, argument: Argument) -> Diagnostic:
+def _misplaced(group: Group, argument: Argument, order: Fix | None) -> Diagnostic:
     message = f"{group.what}: a positional argument stands behind a named one"
-    return error("HL305", message, argument.span, hint="put it before the named arguments, or give it a name")
+    hint = "put it before the named arguments, or give it a name"
+    return error("HL305", message, argument.span, hint=hint, fix=order)
+
+
+def _in_order(group: Group, late: Sequence[Argument], scope: Scope) -> Fix | None:
+    """The edit that puts the positional arguments first, where any number of them may stand and no comment is lost."""
+    if group.signature is None or group.signature.rest is None:
+        return None
+    first = next(index for index, argument in enumerate(group.args) if argument.name is not None)
+    moved = [argument for argument in group.args[first:] if argument.span.start <= late[-1].span.start]
+    gaps = (Span(one.span.end, other.span.start) for one, other in pairwise(moved))
+    if any(scope.source(gap).strip() != "," for gap in gaps):
+        return None
+    ordered = sorted(moved, key=lambda argument: argument.name is not None)
+    text = ", ".join(scope.source(argument.span) for argument in ordered)
+    return Fix(Span(moved[0].span.start, moved[-1].span.end), text)
 
 
 def _unbound(

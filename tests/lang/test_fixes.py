@@ -81,6 +81,7 @@ def test_a_fix_removes_its_diagnostic_and_brings_no_error(name: str) -> None:
         ('policy P : Allow(["example.org"])', 'Allow(Domains: ["example.org"])'),
         ("@retry(1)\n@retry(1)\nagent A [openai/gpt-4o]", "@retry(1)\n\nagent"),
         (body('|> System.Pick(x, fields: "a.b")'), 'fields: ["a.b"]'),
+        (body('|> Bot.go("a", tone: 1, style: 2, x)'), 'go("a", x, tone: 1, style: 2)'),
         # conditions in strings
         (body("|> Bot.go() |<> loop(Bot, \"x = 'a'\")"), "x == 'a'"),
         # texts
@@ -117,6 +118,8 @@ def test_what_was_certainly_meant_is_offered(text: str, fixed: str) -> None:
         # a stray word, or a comma forgotten
         "agent Bot [openai/gpt-4o]\n  equips Repo Docs",
         "policy P : RequireJSON RequireCitation",
+        # a comment that would be lost
+        body('|> Bot.go(tone: 1, /* why */ "b")'),
         # one bracket or the other
         body('|? ((x == "a" || x == "b" && x == "c")'),
         body('|> Bot.go(["a", ["b", "c"])'),
