@@ -36,7 +36,7 @@ class NameIndex:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
-        self._by_key: dict[str, list[str]] | None = None
+        self._by_key: dict[str, tuple[str, ...]] | None = None
 
     def near(self, word: str) -> list[str]:
         """The names that `word` may stand for, the likeliest first; never the word itself."""
@@ -72,14 +72,15 @@ def listed(names: Iterable[str], limit: int = 12) -> str:
     return ", ".join(every[:limit]) + more
 
 
-def _keyed(names: Iterable[str]) -> dict[str, list[str]]:
-    by_key: dict[str, list[str]] = {}
+def _keyed(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    by_key: dict[str, tuple[str, ...]] = {}
     for name in names:
+        alone = (name,)  # one for most of its keys: they are many
         for key in _keys(name):
-            crowd = by_key.setdefault(key, [])
+            crowd = by_key.setdefault(key, alone)
             # What so many names are near to is no help to anybody.
-            if len(crowd) < _CROWD:
-                crowd.append(name)
+            if crowd is not alone and len(crowd) < _CROWD:
+                by_key[key] = (*crowd, name)
     return by_key
 
 
