@@ -110,7 +110,7 @@ def _can_be_read(text: str, edit: Fix, rule: str) -> bool:
 def _is_apart(edit: Fix, following: Fix, text: str) -> bool:
     """Whether a further edit mends another mistake; it may be needed because of the first one instead."""
     if following.span.start == following.span.end:
-        return following.text == edit.text
+        return False
     end = edit.span.start + len(edit.text)
     return following.span.start < edit.span.start or not text[end : following.span.start].isspace()
 
