@@ -271,6 +271,14 @@ _HEADS = (
         replacement="->",
     ),
     Mistake(
+        "pipeline Main(n: Number) ¦Result: n",
+        lambda s: s.wants("_RETURNS") and s.found.text.isidentifier() and s.follows in (":", "<"),
+        "a `->` is missing in front of {found}",
+        "write `->` between the parameters and the type of the result",
+        code="HL107",
+        insertion=" ->",
+    ),
+    Mistake(
         "pipeline Main(n: Number)¦: n",
         lambda s: s.wants("_RETURNS"),
         "a pipeline needs `->` and the type of its result here",
@@ -297,8 +305,15 @@ _HEADS = (
 
 _STAGES = (
     Mistake(
+        _stage("¦~ listen(UI.Ready)"),
+        lambda s: s.could_end and s.found.text == "~",
+        "{found} is no stage operator",
+        "did you mean `~>`?",
+        replacement="~>",
+    ),
+    Mistake(
         _stage("¦| Bot.go()"),
-        lambda s: s.could_end and s.found.text in ("|", "||", "||>", ">", "~"),
+        lambda s: s.could_end and s.found.text in ("|", "||", "||>", ">"),
         "{found} is no stage operator",
         "did you mean `|>`?",
         replacement="|>",
