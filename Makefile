@@ -25,6 +25,7 @@ check: $(VENV)/.dev
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/stage_overhead.py
 	$(BENCH)/bin/python benchmarks/language.py
+	$(BENCH)/bin/python benchmarks/server.py
 	PATH="$(CURDIR)/$(BENCH)/bin:$$PATH" bash benchmarks/startup.sh
 
 docs: $(VENV)/.docs
