@@ -101,7 +101,7 @@ def past_of(stored: StoredRun, plan: Plan) -> Past:
 
 
 def result_of(stored: StoredRun) -> RunResult:
-    """What a completed run gave."""
+    """A completed or paused run as it stands."""
     document = stored.to_json()
-    context = Context(**document["context"])
-    return RunResult(stored.run_id, "completed", document["output"], context)
+    context, status = Context(**document["context"]), document["status"]
+    return RunResult(stored.run_id, status, document["output"], context, interrupts=stored.interrupts)

@@ -10,7 +10,6 @@ import json
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject, is_object
@@ -30,11 +29,11 @@ class Message:
     at: str
     how: str
 
-    def suits(self, question: Interrupt, alone: bool) -> bool:
-        """Whether it is for this question; one that names none is for the only one that is open."""
-        if self.event is not None:
-            return question.event == self.event
-        return self.interrupt == question.id if self.interrupt is not None else alone
+    def suits(self, question: Interrupt) -> bool:
+        """Whether it is for this question; an answer that names none is for the first that is asked."""
+        if self.event is not None and question.event != self.event:
+            return False
+        return self.interrupt in (None, question.id)
 
     def answer(self) -> Answer:
         """The answer that it brings."""
@@ -50,22 +49,6 @@ class Message:
         return cls(**{name: document[name] for name in ("id", "value", "interrupt", "event", "by", "at", "how")})
 
 
-class Mail(Protocol):
-    """The messages left for one run."""
-
-    def post(self, message: Message) -> None:
-        """Leave a message."""
-        ...
-
-    def take(self, question: Interrupt, *, alone: bool) -> Message | None:
-        """The first message for a question; it stays until `discard`."""
-        ...
-
-    def discard(self, message_id: str) -> None:
-        """Delete a message that has been taken."""
-        ...
-
-
 class MemoryMail:
     """Messages for a run that is not kept."""
 
@@ -76,15 +59,12 @@ class MemoryMail:
         """Leave a message."""
         self._messages.append(message)
 
-    def take(self, question: Interrupt, *, alone: bool) -> Message | None:
-        """The first message for a question, which is taken with that."""
-        found = next((message for message in self._messages if message.suits(question, alone)), None)
+    def take(self, question: Interrupt) -> Message | None:
+        """The first message for a question, which is gone with that."""
+        found = next((message for message in self._messages if message.suits(question)), None)
         if found is not None:
             self._messages.remove(found)
         return found
-
-    def discard(self, message_id: str) -> None:
-        """Nothing is left to delete."""
 
 
 class Mailbox:
@@ -108,9 +88,9 @@ class Mailbox:
             except (OSError, ValueError, KeyError):
                 continue
 
-    def take(self, question: Interrupt, *, alone: bool) -> Message | None:
+    def take(self, question: Interrupt) -> Message | None:
         """The first message for a question; it stays until `discard`."""
-        return next((message for message in self if message.suits(question, alone)), None)
+        return next((message for message in self if message.suits(question)), None)
 
     def discard(self, message_id: str) -> None:
         """Delete a message whose content is in the journal."""

@@ -1,0 +1,72 @@
+"""An answer or event that was sent, brought to the question that it is for (spec 2.6)."""
+
+from __future__ import annotations
+
+from halo_runtime.engine.clock import Clock
+from halo_runtime.engine.execution import Order
+from halo_runtime.engine.journal import EffectRecord, error_to_record
+from halo_runtime.engine.run import expiry, interrupt_id
+from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, SignalError, UnknownInterrupt
+from halo_runtime.json_types import JsonObject, is_object
+from halo_runtime.results import Interrupt
+from halo_runtime.store.mail import Message
+from halo_runtime.values import digest
+
+
+def is_early(message: Message, interrupts: tuple[Interrupt, ...]) -> bool:
+    """Whether it is an event that nobody waits for yet; it is kept for the next listen that does."""
+    return message.event is not None and not any(question.event == message.event for question in interrupts)
+
+
+def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock) -> None:
+    """Record an answer as the result of its question. After the question's time the question fails instead.
+
+    Raises SignalError of the kind that says why the answer is refused; nothing is recorded then.
+    """
+    question = chosen(message, order, interrupts)
+    late = expiry(question, clock)
+    kind = "human" if question.event is None else "event"
+    outcome = ("done", message.value) if late is None else ("failed", error_to_record(late))
+    credit = {"by": message.by, "at": message.at, "how": message.how}
+    if late is not None:
+        credit |= {"by": None, "how": "expired"}
+    order.journal.append(EffectRecord(question.path, kind, digest(_request_of(question)), *outcome, answer=credit))
+
+
+def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:
+    """The open question that a message is for. Raises SignalError where there is none, or it cannot take the value."""
+    question = _chosen(message, order, interrupts)
+    value = message.value
+    if question.kind == "in_doubt" and not (value in ("retry", "fail") or (is_object(value) and "skip" in value)):
+        raise SignalError(f'{question.id} is answered "retry", "fail" or {{"skip": value}}')
+    return question
+
+
+def _chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:
+    listed = "; ".join(f"{question.id} ({question.message})" for question in interrupts) or "none"
+    fitting = [question for question in interrupts if message.event in (None, question.event)]
+    if message.interrupt is None:
+        if len(fitting) == 1:
+            return fitting[0]
+        if fitting:
+            raise AmbiguousSignal(f"several questions are open, name one: {listed}")
+        raise UnknownInterrupt(f"the run {order.run_id} has no open question")
+    found = next((question for question in fitting if question.id == message.interrupt), None)
+    if found is not None:
+        return found
+    answered = (entry.path for entry in order.journal if entry.kind in ("human", "event"))
+    if message.interrupt in (interrupt_id(order.run_id, path) for path in answered):
+        raise AlreadyAnswered(f"the question {message.interrupt} is already answered; open are: {listed}")
+    raise UnknownInterrupt(f"no open question has the id {message.interrupt}; open are: {listed}")
+
+
+def _request_of(question: Interrupt) -> JsonObject:
+    """The effect request that a question was asked with (see stages/ask.py)."""
+    return {
+        "kind": question.kind,
+        "message": question.message,
+        "channel": question.channel,
+        "attachments": list(question.attachments),
+        "choices": list(question.choices),
+        "event": question.event,
+    }

@@ -1,0 +1,236 @@
+"""Runs that a store keeps: started, gone on with by any process, continued as new ones (spec 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from halo_lang.records import record
+from halo_runtime.answering import chosen, deliver, is_early
+from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, result_of
+from halo_runtime.engine.clock import iso
+from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.engine import Engine
+from halo_runtime.engine.execution import Execution, Order, restore_cursors
+from halo_runtime.engine.fingerprints import Fingerprints
+from halo_runtime.engine.journal import EffectRecord, Journal
+from halo_runtime.engine.plan import Plan
+from halo_runtime.engine.reuse import Reuse
+from halo_runtime.errors import HaloError, RunRefused, StagesDiffer, StoreError
+from halo_runtime.json_types import JsonObject
+from halo_runtime.preflight import Preflight, Rehearsal, Walked
+from halo_runtime.results import Answer, Interrupt, RunResult
+from halo_runtime.store.files import Claim, FileRunStore
+from halo_runtime.store.mail import Message
+from halo_runtime.store.runlog import RunLog
+from halo_runtime.store.stored import StoredRun
+
+
+@record
+class Fork:
+    """How a run is to be continued as a new one: `checkpoint` is its id or its journal's path.
+
+    `at` is an entry of its trace to go back to, `inputs` are put over the old ones. `reuse_answers`: questions are not
+    asked anew.
+    """
+
+    checkpoint: str
+    pipeline: str | None
+    inputs: JsonObject
+    at: int | None
+    reuse_answers: bool
+    timeout: float | None = None
+
+
+class KeptRuns:
+    """The runs of a Runtime with a store."""
+
+    def __init__(self, engine: Engine, store: FileRunStore) -> None:
+        self._engine = engine
+        self._store = store
+
+    # --- new runs -----------------------------------------------------------------------------------------------
+
+    async def start(
+        self, plan: Plan, order: Order, options: JsonObject, *, keep: bool, origin: Origin | None = None
+    ) -> RunResult:
+        """Run something new; on disk from the start with `keep` or `@checkpoint`. Raises ConfigError, StoreError."""
+        log = self._store.new_log(order.run_id, self._engine.services.redactor, Fingerprints(plan).stage)
+        first = header(order, plan, options, self._engine.services.clock.now(), origin)
+        log.note("run", lambda: first)
+        order = replace(order, journal=Journal(recorder=log))
+        execution = self._engine.prepare(plan, order)  # what cannot start leaves nothing behind
+        if keep or plan.pipeline(order.pipeline).directives.checkpoint:
+            log.keep()
+            log.sync()
+        return await self._execute(execution, order, log)
+
+    async def _execute(self, execution: Execution, order: Order, log: RunLog) -> RunResult:
+        """Do a run and close its log; a run that stops before its end is kept in any case."""
+        file = order.program.source.path
+        self._store.live.enter(order.run_id, order.pipeline, file, self._now())
+        try:
+            result = await self._engine.execute(execution, order)
+            if not isinstance(result.error, StoreError):
+                self._close(log, result, execution)
+            return result
+        finally:
+            self._store.live.leave(order.run_id)
+            log.close()
+
+    def _close(self, log: RunLog, result: RunResult, execution: Execution) -> None:
+        if result.status in ("paused", "interrupted"):
+            log.keep()
+        if log.kept:
+            closing = {**execution.closing(result), "at": self._now()}
+            log.note("status", lambda: closing)
+            log.sync()
+            self._store.closed(log, closing)
+
+    # --- going on -----------------------------------------------------------------------------------------------
+
+    async def go_on(self, run_id: str, message: Message | None) -> RunResult:
+        """Go on with a paused or interrupted run, with an answer or event if there is one.
+
+        Raises UnknownRun, RunBusy, StoreError, RunRefused for a run that has ended, and SignalError; what was sent
+        and is refused stands in the journal, which changes nothing else.
+        """
+        claim = self._store.claim(run_id)
+        plan, order, log = self._reopen(claim)
+        try:
+            self._take(claim.stored, order, message, log)
+            if message is not None and is_early(message, claim.stored.interrupts):
+                self._store.mail(order.run_id).post(message)
+                return result_of(claim.stored)
+            walked = await self._walk(plan, replace(order, journal=order.journal.copy()))
+            order = replace(order, used=walked.left(plan))
+            return await self._execute(self._engine.prepare(plan, order), order, log)
+        finally:
+            log.close()
+
+    def _reopen(self, claim: Claim) -> tuple[Plan, Order, RunLog]:
+        """A claimed run with its own program, its log open behind what is there."""
+        try:
+            analysis = program_of(claim.stored)
+            plan = self._engine.plan(analysis)
+            log = self._store.go_on(claim, self._engine.services.redactor, Fingerprints(plan).stage)
+        except BaseException:
+            claim.lock.release()
+            raise
+        return plan, order_of(claim.stored, analysis, log), log
+
+    def _take(self, stored: StoredRun, order: Order, message: Message | None, log: RunLog) -> None:
+        """Put an answer into the journal. A refusal is noted there too."""
+        try:
+            _refuse_ended(stored)
+            if message is not None and not is_early(message, stored.interrupts):
+                deliver(message, order, stored.interrupts, self._engine.services.clock)
+                log.sync()
+        except HaloError as refusal:
+            if message is not None:
+                refused = {**message.to_json(), "reason": refusal.message}
+                log.note("refused", lambda: refused)
+            raise
+
+    def post(self, run_id: str, message: Message) -> None:
+        """Leave an answer or event for a run, whoever is at work on it. Raises UnknownRun, SignalError, StoreError."""
+        stored = self._store.load(run_id)
+        _refuse_ended(stored)
+        if stored.status == "paused" and not is_early(message, stored.interrupts):
+            order = order_of(stored, program_of(stored), None)
+            message = replace(message, interrupt=chosen(message, order, stored.interrupts).id)
+        try:
+            self._store.mail(stored.run_id).post(message)
+        except OSError as failure:
+            raise StoreError(f"nothing can be left for the run {run_id}: {failure.strerror}") from None
+
+    def left_for(self, question: Interrupt) -> Answer | None:
+        """What was left for a question; it stays until the answer is in the journal."""
+        message = self._store.mail(question.run_id).take(question)
+        return None if message is None else message.answer()
+
+    # --- forks --------------------------------------------------------------------------------------------------
+
+    async def fork(
+        self,
+        plan: Plan,
+        fork: Fork,
+        options: JsonObject,
+        *,
+        strict: bool,
+        controller: Controller | None,
+        told: Callable[[Preflight], None],
+    ) -> RunResult:
+        """Continue a run with another program as a new run (see Runtime.fork)."""
+        stored, rehearsal = await self._rehearse(plan, fork)
+        told(rehearsal.preflight)
+        if strict and rehearsal.difference is not None:
+            raise StagesDiffer(f"{rehearsal.difference}; without --strict it and all after it run anew")
+        if rehearsal.is_whole:
+            return result_of(stored)
+        order = replace(
+            rehearsal.order,
+            run_id=self._engine.new_run_id(),
+            journal=Journal(),
+            controller=controller,
+            reuse=self._reuse(stored, plan, fork),
+            rehearsal=False,
+            used=rehearsal.left,
+        )
+        for message in self._store.mail(stored.run_id):
+            if message.event is not None:  # an event that nobody has taken yet belongs to both
+                self._store.mail(order.run_id).post(message)
+        origin = Origin(stored.run_id, rehearsal.reached)
+        return await self.start(plan, order, options, keep=True, origin=origin)
+
+    async def preflight(self, plan: Plan, fork: Fork) -> Preflight:
+        """What `fork` would reuse and run anew."""
+        _, rehearsal = await self._rehearse(plan, fork)
+        return rehearsal.preflight
+
+    async def _rehearse(self, plan: Plan, fork: Fork) -> tuple[StoredRun, Rehearsal]:
+        """Walk the new program against the old journal, as far as it reaches."""
+        stored = self._store.load(fork.checkpoint)
+        if stored.claimed:
+            raise self._store.busy(stored.run_id)
+        if fork.at is not None:
+            stored.context(fork.at)  # it refuses an entry that is not there
+        name = fork.pipeline or stored.pipeline
+        if name != stored.pipeline:
+            raise RunRefused(f"the run {stored.run_id} is one of {stored.pipeline}, not of {name}")
+        if plan.program.find(name) is None:
+            raise RunRefused(f"{plan.program.source.path} has no pipeline {name}, which the run {stored.run_id} is of")
+        order = self._engine.order(plan, name, {**stored.header["input"], **fork.inputs}, fork.timeout)
+        reuse = self._reuse(stored, plan, fork)
+        order = replace(order, rehearsal=True, reuse=reuse)
+        return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
+
+    def _reuse(self, stored: StoredRun, plan: Plan, fork: Fork) -> Reuse:
+        past = past_of(stored, self._engine.plan(program_of(stored)))
+        fingerprints = Fingerprints(plan)
+        return Reuse(past, fingerprints, at=fork.at, reuse_answers=fork.reuse_answers, taken=self._reply_taken)
+
+    def _reply_taken(self, entry: EffectRecord) -> None:
+        """A scripted provider goes on behind the replies that are taken from a journal."""
+        replies = self._engine.services.replies
+        if replies is not None and entry.kind == "model":
+            restore_cursors([entry], replies)
+
+    async def _walk(self, plan: Plan, order: Order) -> Walked:
+        """A rehearsal: the run as far as its journal reaches, with nothing done and nobody told."""
+        execution = Execution(plan, replace(order, rehearsal=True), self._engine.services, ())
+        return Walked(await execution.run(), execution.unfinished)
+
+    def _now(self) -> str:
+        return iso(self._engine.services.clock.now())
+
+
+def _refuse_ended(stored: StoredRun) -> None:
+    if stored.status not in ("completed", "failed", "halted"):
+        return
+    error = stored.closing["error"] if stored.closing is not None else None
+    why = f" ({error['type']}: {error['message']})" if error is not None else ""
+    raise RunRefused(
+        f"the run {stored.run_id} is {stored.status}{why}; "
+        f"continue it as a new run with: halo run FILE --checkpoint {stored.run_id}"
+    )
