@@ -111,6 +111,23 @@ class FileRunStore:
             raise StoreError(f"{path} is no journal of a run")
         return path, reading
 
+    def header(self, run_id: str) -> JsonObject:
+        """The first line of a run's journal, without reading the rest. Raises UnknownRun, StoreError."""
+        path = self._path(run_id)
+        try:
+            with path.open("rb") as file:
+                documents = read_lines(file.readline()).documents
+            return Blobs(path.parent / "blobs").restore(dict(documents[0]))
+        except FileNotFoundError:
+            raise UnknownRun(f"there is no run {run_id} in {self.folder}") from None
+        except (OSError, IndexError) as failure:
+            raise StoreError(f"the first line of {path} cannot be read: {failure}") from None
+
+    def stamp(self) -> tuple[int, ...]:
+        """Another one when a run began, stopped or was removed since, at the cost of a few looks at the folder."""
+        places = (self.folder, self.root / "index.db", self.root / "live")
+        return tuple(map(_modified, places))
+
     def claim(self, reference: str) -> Claim:
         """Take a run to go on with it. Raises RunBusy with who has it, UnknownRun, StoreError."""
         path = self._find(reference)
@@ -281,6 +298,14 @@ def _summary(stored: StoredRun) -> Summary:
         "expiresAt": min(dates, default=None),
     }
     return Summary(status.st_size, status.st_mtime_ns, document)
+
+
+def _modified(path: Path) -> int:
+    """When a file or folder was changed, in nanoseconds; 0 where there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _damaged(path: Path, reading: Reading) -> StoreError:
