@@ -43,11 +43,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _empty_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the developer's own settings or keys reaches a test, nor a command that a test starts."""
+    """Nothing of the developer's own settings or keys reaches a test, nor a command that a test starts.
+
+    Runs that are kept in the current folder leave nothing in the repository.
+    """
     for name in os.environ:
         if name.endswith(("_API_KEY", "_BASE_URL", "_TOKEN")) or name.startswith("HALO_"):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
 

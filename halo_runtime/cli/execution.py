@@ -11,11 +11,11 @@ from halo_lang.catalog.signature import duration_seconds
 from halo_lang.nodes import Pipeline
 from halo_runtime.cli import reporting
 from halo_runtime.cli.answers import AnswersAhead
-from halo_runtime.cli.asking import Answering, terminal_for
 from halo_runtime.cli.inputs import choose_pipeline, collect, usage_line
 from halo_runtime.cli.output import say, tell, tell_json
-from halo_runtime.cli.performing import StoppedError, Work, perform
+from halo_runtime.cli.performing import StoppedError, Work, carry_out
 from halo_runtime.cli.progress import Progress, choose_progress
+from halo_runtime.cli.project import split_reference
 from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, InputError, Place, ProgramError
@@ -86,11 +86,8 @@ def _running(options: RunOptions, settings: Settings, analysis: Analysis) -> Wor
 
 
 def _perform(settings: Settings, analysis: Analysis, work: Work, progress: Progress, ahead: AnswersAhead) -> int:
-    # With events as JSON lines on stderr there is no room for a question.
-    terminal = None if settings.no_input or settings.events else terminal_for(progress)
     try:
-        answering = Answering(ahead, terminal, settings.person)
-        result = asyncio.run(perform(settings.runtime(), work, progress, answering))
+        result = carry_out(work, settings.runtime(), settings, progress, ahead)
     except StoppedError:
         return reporting.report_stopped(progress, as_json=settings.as_json)
     return reporting.report(result, analysis.program.source, progress, ahead.unused, settings)
@@ -102,7 +99,7 @@ def _perform(settings: Settings, analysis: Analysis, work: Work, progress: Progr
 def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, progress: Progress) -> Work | None:
     """Another run continued as a new one; None where only its plan was asked for."""
     assert options.checkpoint is not None, "asked before"
-    reference, at = _checkpoint(options.checkpoint)
+    reference, at = split_reference(options.checkpoint)
     inputs = _inputs_again(options, analysis)
     if options.plan:
         _show_plan(options, settings, analysis, reference, at, inputs)
@@ -133,14 +130,6 @@ def _show_plan(
         tell_json(plan.to_json())
     else:
         tell(reporting.plan_table(plan))
-
-
-def _checkpoint(text: str) -> tuple[str, int | None]:
-    """`RUN` or `RUN@SEQ`."""
-    reference, mark, seq = text.rpartition("@")
-    if mark and seq.isdigit():
-        return reference, int(seq)
-    return text, None
 
 
 def _inputs_again(options: RunOptions, analysis: Analysis) -> JsonObject:

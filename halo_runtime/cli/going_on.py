@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from halo_lang.source import Source
 from halo_runtime.cli import reporting
 from halo_runtime.cli.answers import value_of
-from halo_runtime.cli.asking import Answering, terminal_for
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import say, tell_json
-from halo_runtime.cli.performing import StoppedError, Work, perform
+from halo_runtime.cli.performing import StoppedError, Work, carry_out
 from halo_runtime.cli.progress import choose_progress
 from halo_runtime.cli.project import run_store
 from halo_runtime.cli.usage import UsageError
@@ -74,10 +72,8 @@ def leave(settings: Settings, reference: str, text: str, *, interrupt: str | Non
 
 def _perform(settings: Settings, stored: StoredRun, work: Work) -> int:
     progress = choose_progress(events=settings.events, quiet=settings.quiet)
-    terminal = None if settings.no_input or settings.events else terminal_for(progress)
-    runtime = settings.runtime(stored.header["options"])
     try:
-        result = asyncio.run(perform(runtime, work, progress, Answering(None, terminal, settings.person)))
+        result = carry_out(work, settings.runtime(stored.header["options"]), settings, progress)
     except StoppedError:
         return reporting.report_stopped(progress, as_json=settings.as_json)
     source = Source(stored.header["program"], stored.header["file"])

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from halo_runtime.cli.asking import Answering
+from halo_runtime.cli.keyboard import terminal_for
 from halo_runtime.cli.output import say
 from halo_runtime.cli.progress import TICK_SECONDS, Progress
 from halo_runtime.cli.stopping import stoppable
 from halo_runtime.results import RunResult
 from halo_runtime.runtime import InterruptHandler, Runtime
+
+if TYPE_CHECKING:
+    from halo_runtime.cli.answers import AnswersAhead
+    from halo_runtime.cli.settings import Settings
 
 Work: TypeAlias = Callable[[Runtime], Awaitable[RunResult]]
 """Runs something, or goes on with it."""
@@ -22,6 +28,16 @@ CATCH_UP_SECONDS = 600.0
 
 class StoppedError(Exception):
     """The command was stopped from outside before the run began."""
+
+
+def carry_out(
+    work: Work, runtime: Runtime, settings: Settings, progress: Progress, ahead: AnswersAhead | None = None
+) -> RunResult:
+    """Do the work as the settings say. Raises as `perform` does."""
+    # With events as JSON lines on stderr there is no room for a question.
+    terminal = None if settings.no_input or settings.events else terminal_for(progress)
+    answering = Answering(ahead, terminal, settings.person, runtime.left_for)
+    return asyncio.run(perform(runtime, work, progress, answering))
 
 
 async def perform(runtime: Runtime, work: Work, progress: Progress, answer: InterruptHandler) -> RunResult:

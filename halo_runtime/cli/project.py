@@ -1,4 +1,7 @@
-"""Where a project keeps its runs: `.halo` in the folder of its `halo.toml`, else in the current one (spec 12.6)."""
+"""Where a project keeps its runs, and how they are named.
+
+They lie in `.halo` in the folder of its `halo.toml`, else in the current one (spec 12.6).
+"""
 
 from __future__ import annotations
 
@@ -18,3 +21,9 @@ def project_folder(start: Path | None = None) -> Path:
 def run_store() -> FileRunStore:
     """The project's runs."""
     return FileRunStore(project_folder() / ".halo")
+
+
+def split_reference(text: str) -> tuple[str, int | None]:
+    """A run (its id, or its journal's path) and an entry of its trace, from `RUN` or `RUN@SEQ`."""
+    reference, mark, seq = text.rpartition("@")
+    return (reference, int(seq)) if mark and seq.isdigit() else (text, None)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from halo_lang.excerpt import visible
 from halo_lang.source import Source
-from halo_runtime.cli.asking import open_question
 from halo_runtime.cli.exit_codes import ExitCode, of_refusal, of_status
 from halo_runtime.cli.findings import Report, document, text
 from halo_runtime.cli.output import error_block, say, tell_json, tell_output
 from halo_runtime.cli.progress import Progress
+from halo_runtime.cli.questions import open_question
 from halo_runtime.errors import HaloError, ProgramError
 from halo_runtime.preflight import Preflight, StageVerdict
 from halo_runtime.results import RunResult, error_to_json

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from halo_lang.excerpt import visible
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import plural, tell, tell_json
-from halo_runtime.cli.project import run_store
+from halo_runtime.cli.project import run_store, split_reference
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.store.verification import verify_journal
 from halo_runtime.values import text_of
@@ -27,12 +27,6 @@ def show_run(reference: str, *, as_json: bool) -> int:
     else:
         tell(_text(stored, document, seq))
     return ExitCode.COMPLETED
-
-
-def split_reference(text: str) -> tuple[str, int | None]:
-    """`RUN` or `RUN@SEQ`."""
-    reference, mark, seq = text.rpartition("@")
-    return (reference, int(seq)) if mark and seq.isdigit() else (text, None)
 
 
 def verify_run(reference: str, *, as_json: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 from collections.abc import Iterator
@@ -12,11 +13,13 @@ import pytest
 
 import halo_lang
 from halo_runtime.cli.answers import AnswersAhead
-from halo_runtime.cli.asking import Answering, Terminal, open_question, question_text
+from halo_runtime.cli.asking import Answering
+from halo_runtime.cli.keyboard import Terminal
 from halo_runtime.cli.progress import Progress
+from halo_runtime.cli.questions import countdown, open_question, question_text
 from halo_runtime.errors import InterruptExpired
 from halo_runtime.json_types import Json
-from halo_runtime.results import Interrupt
+from halo_runtime.results import Answer, Interrupt
 from halo_runtime.runtime import PAUSE
 
 NOW = datetime(2026, 11, 30, 10, 0, tzinfo=UTC)
@@ -35,12 +38,13 @@ def test_a_question_shows_everything_a_person_needs() -> None:
             {"kind": "file", "path": "/tmp/report.pdf", "name": "report"},
         ),
     )
-    lines = question_text(question, NOW).splitlines()
+    assert countdown(question, NOW) == "  expires in 4 m 30 s"
+    lines = question_text(question).splitlines()
     assert lines[:8] == [
         "",
         "? Deploy [bold]now[/]?",
         "Really?\\x1b[2J",
-        "  channel Slack, expires in 4 m 30 s",
+        "  channel Slack",
         "  notes:",
         "  | line 1",
         "  | line 2",
@@ -56,32 +60,37 @@ def test_a_question_shows_everything_a_person_needs() -> None:
 
 def test_an_awaited_event_is_asked_for_by_its_name() -> None:
     event = replace(QUESTION, kind="listen", event="UI.Click")
-    assert question_text(event, NOW).splitlines()[1] == "? waiting for UI.Click: its payload"
+    assert question_text(event).splitlines()[1] == "? waiting for UI.Click: its payload"
+
+
+def test_a_question_that_had_an_answer_before_offers_it() -> None:
+    lines = question_text(replace(QUESTION, former={"ok": True})).splitlines()
+    assert lines[-2:] == [
+        '  answered before: {"ok":true}',
+        "  Enter gives the same answer; or type another one (text or JSON), or later to leave the question open",
+    ]
+
+
+def test_a_question_in_doubt_says_its_three_answers() -> None:
+    question = replace(QUESTION, kind="in_doubt", choices=("retry", "fail"))
+    assert question_text(question).splitlines()[-1] == (
+        '  type retry, fail or {"skip": value}, or later to leave the question open'
+    )
 
 
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        (replace(QUESTION, message="Go?"), "  |! yield asks: Go?\n    --answer ok=<value>"),
+        (replace(QUESTION, message="Go?"), "  |! yield asks: Go?"),
         (
             replace(QUESTION, message="Go?", choices=("yes", "no")),
-            "  |! yield asks: Go?\n    --answer ok=<value>; the program checks for: yes, no",
+            "  |! yield asks: Go?\n    the program checks for: yes, no",
         ),
-        (
-            replace(QUESTION, kind="listen", event="UI.Click", binding=None, stage="~> listen"),
-            "  ~> listen waits for UI.Click\n    --answer UI.Click=<value>",
-        ),
-        (
-            replace(QUESTION, message="Go?", binding=None),
-            "  |! yield asks: Go?\n    give its yield a name with `as`, then use --answer",
-        ),
-        (
-            replace(QUESTION, message="Go?\nIt\x1b[2J is late."),
-            "  |! yield asks: Go?\n    It\\x1b[2J is late.\n    --answer ok=<value>",
-        ),
+        (replace(QUESTION, kind="listen", event="UI.Click", stage="~> listen"), "  ~> listen waits for UI.Click"),
+        (replace(QUESTION, message="Go?\nIt\x1b[2J is late."), "  |! yield asks: Go?\n    It\\x1b[2J is late."),
     ],
 )
-def test_the_list_of_open_questions_says_how_to_answer(question: Interrupt, text: str) -> None:
+def test_the_list_of_open_questions_says_what_each_asks(question: Interrupt, text: str) -> None:
     assert open_question(question) == text
 
 
@@ -91,9 +100,9 @@ class Person:
     def __init__(self) -> None:
         self.keyboard, self._hand = os.pipe()
         self.screen = io.StringIO()
-        progress = Progress()
-        progress.asked.add(QUESTION.id)
-        self.terminal = Terminal(progress, self.screen, self.keyboard)
+        self.progress = Progress()
+        self.progress.asked.add(QUESTION.id)
+        self.terminal = Terminal(self.progress, self.screen, self.keyboard)
 
     def types(self, text: str) -> None:
         os.write(self._hand, text.encode())
@@ -145,9 +154,56 @@ async def test_a_question_expires_while_nobody_answers(person: Person) -> None:
         await person.terminal.ask(replace(QUESTION, expires_at=past))
 
 
+async def test_enter_gives_the_answer_of_before(person: Person) -> None:
+    person.types("\n")
+    assert await person.terminal.ask(replace(QUESTION, former=False)) is False
+
+
+async def test_a_former_answer_can_be_null(person: Person) -> None:
+    person.types("\n")
+    assert await person.terminal.ask(replace(QUESTION, former=None)) is None
+
+
+async def test_a_question_in_doubt_takes_no_other_answer(person: Person) -> None:
+    person.types('perhaps\n{"skip": 1}\n')
+    question = replace(QUESTION, kind="in_doubt", choices=("retry", "fail"))
+    assert await person.terminal.ask(question) == {"skip": 1}
+    assert 'type retry, fail or {"skip": value}' in person.screen.getvalue().partition("> ")[2]
+
+
+def nothing_left(_question: Interrupt) -> Answer | None:
+    return None
+
+
 async def test_answers_given_ahead_come_before_the_terminal(person: Person) -> None:
     program = halo_lang.parse('pipeline Main(x: String) -> Result: x |! yield("Go?") as ok\n')
-    answering = Answering(AnswersAhead(["ok=ahead"], program), person.terminal)
+    answering = Answering(AnswersAhead(["ok=ahead"], program), person.terminal, "ada", nothing_left)
     person.types("typed\n")
-    assert [await answering(QUESTION), await answering(QUESTION)] == ["ahead", "typed"]
-    assert await Answering(AnswersAhead([], program), None)(QUESTION) is PAUSE
+    given = [await answering(QUESTION), await answering(QUESTION)]
+    assert [(answer.value, answer.by, answer.how) for answer in given if isinstance(answer, Answer)] == [
+        ("ahead", "ada", "ahead"),
+        ("typed", "ada", "terminal"),
+    ]
+
+
+async def test_without_a_terminal_a_question_stays_open() -> None:
+    assert await Answering(None, None, "ada", nothing_left)(QUESTION) is PAUSE
+
+
+async def test_an_answer_that_another_process_leaves_is_taken_while_nobody_types(person: Person) -> None:
+    sent = Answer("go", "bob", how="command", signal="m1")
+    assert await Answering(None, person.terminal, "ada", lambda _: sent)(QUESTION) == sent
+    person.types("typed\n")
+    after = await Answering(None, person.terminal, "ada", nothing_left)(QUESTION)
+    assert isinstance(after, Answer)
+    assert after.value == "typed"
+
+
+async def test_several_open_questions_are_asked_one_after_the_other(person: Person) -> None:
+    answering = Answering(None, person.terminal, "ada", nothing_left)
+    person.types("one\nlater\nthree\n")
+    questions = [replace(QUESTION, id=f"ask-{number}", message=f"Question {number}?") for number in (1, 2, 3)]
+    for question in questions:
+        person.progress.asked.add(question.id)
+    given = await asyncio.gather(*map(answering, questions))
+    assert [answer.value if isinstance(answer, Answer) else answer for answer in given] == ["one", PAUSE, "three"]

@@ -63,11 +63,12 @@ def test_a_pause_lists_what_is_open_and_how_to_answer(capsys: Captured) -> None:
     assert main([*TALK, "--quiet"]) == 4
     captured = capsys.readouterr()
     assert captured.out == ""
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
     assert captured.err.splitlines() == [
         "paused at:",
         "  |! yield asks: Send hello?",
-        "    --answer verdict=<value>; the program checks for: yes",
-        "  this version keeps no journal on disk: run again with the answers, or on a terminal to be asked",
+        "    the program checks for: yes",
+        f"    halo resume {run_id} --answer VALUE",
     ]
 
 
