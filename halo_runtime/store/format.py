@@ -13,7 +13,7 @@ from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.errors import StoreError
-from halo_runtime.json_types import JsonObject, is_object
+from halo_runtime.json_types import Json, JsonObject, is_object
 
 FORMAT: Final = 1
 """The version that this Halo writes; it reads all up to it."""
@@ -21,8 +21,10 @@ FORMAT: Final = 1
 MIGRATIONS: Final[dict[int, Callable[[list[JsonObject]], list[JsonObject]]]] = {}
 """From each older version to the next: a function of all documents."""
 
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _SUM_LENGTH: Final = 16
 _TAIL: Final = len(',"sum":""}') + _SUM_LENGTH
+_NO_SUM: Final = "it has no sum"
 
 
 class Sealer:
@@ -33,7 +35,7 @@ class Sealer:
 
     def line(self, document: JsonObject) -> bytes:
         """The document as a line with its line break."""
-        body = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        body = _encode(document).encode("utf-8", "surrogatepass")
         self.previous = _sum(self.previous, body)
         return b'%b,"sum":"%b"}\n' % (body[:-1], self.previous.encode())
 
@@ -63,6 +65,8 @@ def read_lines(data: bytes) -> Reading:
     while (end := data.find(b"\n", good)) != -1:
         document, total = _read(data[good:end], previous)
         if document is None:
+            if not documents and total == _NO_SUM:
+                _refuse_newer(_format_of(data[good:end]))
             return Reading(
                 _current(documents), good, previous, frozenset(sums), broken_line=len(documents) + 1, reason=total
             )
@@ -76,7 +80,7 @@ def _read(line: bytes, previous: str) -> tuple[JsonObject | None, str]:
     """A line's document and sum; None and the reason where the line is not what was written."""
     body, tail = line[:-_TAIL] + b"}", line[-_TAIL:]
     if not (tail.startswith(b',"sum":"') and tail.endswith(b'"}')):
-        return None, "it has no sum"
+        return None, _NO_SUM
     total = _sum(previous, body)
     if tail[8:-2] != total.encode():
         return None, "its sum does not match: it was changed, or a line before it is missing"
@@ -90,17 +94,30 @@ def _read(line: bytes, previous: str) -> tuple[JsonObject | None, str]:
 def _current(documents: list[JsonObject]) -> tuple[JsonObject, ...]:
     """The documents in today's format."""
     version = documents[0].get("format") if documents else FORMAT
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise StoreError("the first line is not that of a journal")
-    if version > FORMAT:
-        raise StoreError(
-            f"it is written in format {version}, and this halo knows formats up to {FORMAT}; "
-            "continue it with the halo that wrote it, or a newer one"
-        )
+    _refuse_newer(version)
     while version < FORMAT:
         documents = MIGRATIONS[version](documents)
         version += 1
     return tuple(documents)
+
+
+def _refuse_newer(version: Json) -> None:
+    if type(version) is int and version > FORMAT:
+        raise StoreError(
+            f"it is written in format {version}, and this halo knows formats up to {FORMAT}; "
+            "continue it with the halo that wrote it, or a newer one"
+        )
+
+
+def _format_of(line: bytes) -> Json:
+    """The format that a header names which is sealed in no way known here; a newer one may seal otherwise."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return None
+    return document.get("format") if is_object(document) else None
 
 
 def _sum(previous: str, body: bytes) -> str:

@@ -1,0 +1,117 @@
+"""Runs that pause and go on in new processes come to what an undisturbed run comes to, whoever is answered first."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import halo_lang
+from halo_runtime import Interrupt, RunResult
+from tests.durability.support import Project, figures
+from tests.runtime.runnable import Runnable, runnables
+
+
+def answers_of(program: Runnable) -> Any:
+    return lambda question: program.answers[len(question.path) % len(program.answers)]
+
+
+async def undisturbed(program: Runnable, root: Path) -> RunResult:
+    """The run with somebody there who answers at once."""
+    runtime = Project(root, program.replies).runtime()
+
+    async def answer(question: Interrupt) -> Any:
+        return answers_of(program)(question)
+
+    runtime.on_interrupt(answer)
+    runtime.on_listen(answer)
+    return await runtime.run(halo_lang.parse(program.text), "Main", program.inputs, keep=True)
+
+
+def same(one: RunResult, other: RunResult) -> None:
+    """What must be equal; how far the siblings of a failed arm came depends on when it failed."""
+    if other.status == "failed":
+        assert (one.status, type(one.error)) == (other.status, type(other.error))
+        assert str(one.error) == str(other.error)
+    else:
+        assert figures(one) == figures(other)
+
+
+@settings(max_examples=60)
+@given(runnables(), st.data())
+def test_answers_in_any_order_each_in_a_new_process_give_the_same_run(program: Runnable, data: st.DataObject) -> None:
+    def pick(count: int) -> int:
+        return data.draw(st.integers(0, count - 1)) if count > 1 else 0
+
+    async def both() -> tuple[RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            project = Project(Path(folder) / "a", program.replies)
+            first = await project.run(program.text, program.inputs, keep=False)
+            paused = await project.answer_all(first, answers_of(program), pick)
+            return paused, await undisturbed(program, Path(folder) / "b")
+
+    same(*asyncio.run(both()))
+
+
+@settings(max_examples=60)
+@given(runnables())
+def test_a_fork_with_the_unchanged_program_does_nothing_anew(program: Runnable) -> None:
+    async def both() -> tuple[RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            first = await undisturbed(program, Path(folder))
+            project = Project(Path(folder), {"*": {"error": 400}})
+            return await project.fork(program.text, first.run_id, reuse_answers=True), first
+
+    forked, first = asyncio.run(both())
+    if first.status == "completed":
+        assert forked.run_id == first.run_id
+        assert figures(forked) == figures(first)
+    elif first.status == "halted":
+        assert (forked.status, forked.output) == ("halted", first.output)
+        assert forked.context.trace == first.context.trace
+        assert all(call["reused"] for call in forked.context.meta["calls"])
+        assert forked.context.meta["cost"] == 0
+
+
+@settings(max_examples=60)
+@given(runnables(), st.data())
+def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
+    async def both() -> tuple[RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            whole = await undisturbed(program, Path(folder))
+            project = Project(Path(folder), program.replies)
+            path = project.store.folder / f"{whole.run_id}.jsonl"
+            lines = path.read_bytes().splitlines(keepends=True)
+            left = data.draw(st.integers(1, len(lines) - 1))
+            torn = lines[left][: data.draw(st.integers(0, len(lines[left]) - 1))]
+            path.write_bytes(b"".join(lines[:left]) + torn)
+            resumed = await project.runtime().resume(whole.run_id)
+            return await project.answer_all(resumed, answers_of(program), lambda count: count - 1), whole
+
+    same(*asyncio.run(both()))
+
+
+@settings(max_examples=60)
+@given(runnables(), st.data())
+def test_a_fork_of_a_run_cut_anywhere_comes_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
+    async def both() -> tuple[RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            whole = await undisturbed(program, Path(folder))
+            project = Project(Path(folder), program.replies)
+            path = project.store.folder / f"{whole.run_id}.jsonl"
+            lines = path.read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[: data.draw(st.integers(1, len(lines) - 1))]))
+            forked = await project.fork(program.text, whole.run_id)
+            return await project.answer_all(forked, answers_of(program), lambda count: 0), whole
+
+    forked, whole = asyncio.run(both())
+    if whole.status == "failed":
+        same(forked, whole)
+    else:
+        assert (forked.status, forked.output) == (whole.status, whole.output)
+        assert forked.context.data == whole.context.data
+        assert forked.context.trace == whole.context.trace
