@@ -40,7 +40,6 @@ class Protocol(LanguageServerProtocol):
     def __init__(self, server: Session, converter: Converter) -> None:
         super().__init__(server, converter)
         self._session = server
-        self._initialized = False
         # In place of pygls' own: its workspace ends lines by other rules, and joins all of a document at each change.
         for method, handler in (
             (types.TEXT_DOCUMENT_DID_OPEN, server.open),
@@ -70,12 +69,12 @@ class Protocol(LanguageServerProtocol):
             return
         if self._shutdown:
             raise JsonRpcInvalidRequest("the server is shutting down")
-        if self._initialized == (method == types.INITIALIZE):
-            raise JsonRpcInvalidRequest("initialized already") if self._initialized else JsonRpcException(*_TOO_EARLY)
+        greeted = self._session.client is not None
+        if greeted == (method == types.INITIALIZE):
+            raise JsonRpcInvalidRequest("initialized already") if greeted else JsonRpcException(*_TOO_EARLY)
         known = method in self.fm.features or method in self.fm.builtin_features or method == types.CANCEL_REQUEST
         if not known:
             raise JsonRpcMethodNotFound.of(method) if is_request else _IgnoredError
-        self._initialized = True
 
     def _refuse(self, number: object, method: object, failure: Exception) -> None:
         """Say why a message is not taken: to the client where it waits for an answer, else to the log alone."""

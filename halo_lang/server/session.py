@@ -28,7 +28,7 @@ log = logging.getLogger("halo_lang.server")
 
 
 class Session(LanguageServer):
-    """The server's state."""
+    """The state of a conversation; there is one in a process."""
 
     protocol: Protocol  # pyright: ignore[reportIncompatibleVariableOverride] - it is made below
 
@@ -37,7 +37,8 @@ class Session(LanguageServer):
         self.knowledge = knowledge
         self.workers = Workers(WORKERS)
         self.documents: dict[str, Document] = {}
-        self.client = Client()
+        self.client: Client | None = None
+        """What the client can do; None until it has greeted."""
         self._checker = Checker(Workers(1), knowledge.is_priced)
 
         @self.feature(types.INITIALIZE)
@@ -52,7 +53,8 @@ class Session(LanguageServer):
 
     def view(self, document: Document) -> View:
         """The document as it is now, for work that goes on while it is edited."""
-        return View(document.uri, document.version, document.places, self.client, self.knowledge, document.colours)
+        client = self.client or Client()
+        return View(document.uri, document.version, document.places, client, self.knowledge, document.colours)
 
     def open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Take a document; one of that name that is open already is replaced."""

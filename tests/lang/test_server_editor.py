@@ -45,11 +45,13 @@ def neovim(tmp_path: Path, root: Path) -> Iterator[Terminal]:
     (tmp_path / "review.halo").write_text(PROGRAM)
     (tmp_path / "init.lua").write_text(settings((root / "docs/how-to/editors.md").read_text("utf-8")))
     opened = Terminal(tmp_path)
-    path = f"{Path(sys.executable).parent}:$PATH"
-    opened.type(f'PATH="{path}" HOME="{tmp_path}" nvim --clean -u init.lua -n review.halo', "Enter")
-    opened.until("tool `Desk` is never used")
-    yield opened
-    opened.close()
+    try:
+        path = f"{Path(sys.executable).parent}:$PATH"
+        opened.type(f'PATH="{path}" HOME="{tmp_path}" nvim --clean -u init.lua -n review.halo', "Enter")
+        opened.until("tool `Desk` is never used")
+        yield opened
+    finally:
+        opened.close()
 
 
 def test_diagnostics_appear_as_one_types(neovim: Terminal) -> None:

@@ -264,6 +264,13 @@ def test_nothing_is_answered_before_the_greeting(fresh: Wire) -> None:
     assert fresh.answer()["result"]["serverInfo"]["name"] == "halo"
 
 
+def test_a_greeting_that_is_none_can_be_repeated(fresh: Wire) -> None:
+    fresh.send({"id": 0, "method": "initialize", "params": {"capabilities": 5}})
+    assert fresh.error() == (0, -32602)
+    fresh.send(INITIALIZE)
+    assert "result" in fresh.answer()
+
+
 def test_after_shutdown_only_exit_is_left_and_it_ends_well(fresh: Wire) -> None:
     fresh.send(INITIALIZE)
     fresh.send({"id": 1, "method": "shutdown"})
