@@ -8,14 +8,16 @@ layout and places are in none of it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from hashlib import sha256
+from typing import Any, Final, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.source import Span
 from halo_runtime.engine.plan import Plan, StagePlan
 from halo_runtime.engine.reach import calls_in, fields_of
-from halo_runtime.json_types import Json, JsonObject, is_list
-from halo_runtime.values import digest
+
+Shape: TypeAlias = Any
+"""A syntax tree as nested tuples: the name of a node's class, then its parts; literals as they are."""
 
 _SHOWN: Final = 16
 """Hexadecimal digits of a fingerprint in a journal: enough to tell versions of one stage apart."""
@@ -35,7 +37,8 @@ class Fingerprints:
             stage = self._find(pipeline, index)
             if stage is None:
                 return None
-            self._stages[key] = digest(self._parts(pipeline, stage))[:_SHOWN]
+            # Nested tuples of texts and numbers are written in one way only, and faster than as JSON.
+            self._stages[key] = sha256(repr(self._parts(pipeline, stage)).encode()).hexdigest()[:_SHOWN]
         return self._stages[key]
 
     def all(self, pipeline: str) -> list[str]:
@@ -61,53 +64,57 @@ class Fingerprints:
         stages = self.stages(pipeline)
         return stages[index] if index < len(stages) else None
 
-    def _parts(self, pipeline: str, stage: StagePlan) -> JsonObject:
+    def _parts(self, pipeline: str, stage: StagePlan) -> dict[str, Shape]:
         """Everything that a stage rests on, by name, the stage itself first."""
-        parts: JsonObject = {"stage": [shape(node) for node in stage.info.nodes]}
+        parts: dict[str, Shape] = {"stage": shape(stage.info.nodes)}
         if stage.info.index == 0:
             parts["start"] = self._opening(pipeline)
         for callee in sorted({call.callee.text for node in stage.info.nodes for call in calls_in(node)}):
             parts.update(self._callee(callee))
         return parts
 
-    def _opening(self, pipeline: str) -> Json:
+    def _opening(self, pipeline: str) -> Shape:
         """What a pipeline does before its first stage."""
         return shape(self._plan.declaration(pipeline, nodes.Pipeline).start)
 
-    def _callee(self, name: str) -> JsonObject:
+    def _callee(self, name: str) -> dict[str, Shape]:
         declaration = self._plan.program.find(name)
         if isinstance(declaration, nodes.Agent):
             used = (*declaration.names("equips"), *declaration.names("requires"))
             return {f"agent {name}": shape(declaration)} | self._declared(one.text for one in used)
         if isinstance(declaration, nodes.Pipeline):
-            return {f"pipeline {name}": [shape(declaration.params), shape(declaration.directives)]}
+            return {f"pipeline {name}": shape((declaration.params, declaration.directives))}
         return self._declared([name])
 
-    def _declared(self, names: Iterable[str]) -> JsonObject:
+    def _declared(self, names: Iterable[str]) -> dict[str, Shape]:
         found = [(name, self._plan.program.find(name)) for name in names]
         return {f"{_kind(one)} {name}": shape(one) for name, one in found if one is not None}
 
 
-def shape(node: Any) -> Json:
-    """A syntax tree as plain lists, without places: equal for trees that mean the same."""
-    if isinstance(node, tuple):
-        return [shape(item) for item in node]  # pyright: ignore[reportUnknownVariableType] - tuples of nodes
-    if node is None or isinstance(node, str | int | float | bool):
+def shape(node: Any) -> Shape:
+    """A syntax tree without places: equal for trees that mean the same."""
+    kind = node.__class__
+    if kind is tuple:
+        return tuple(map(shape, node))
+    if kind in _LITERALS:
         return node
-    values = ((name, getattr(node, name)) for name in fields_of(node))
-    return [type(node).__name__, *(shape(value) for name, value in values if not _is_place(name, value))]
+    parts = _PARTS.get(kind)
+    if parts is None:
+        # How a string is quoted says nothing about its value.
+        parts = _PARTS[kind] = tuple(name for name in fields_of(node) if name != "quote")
+    values = [getattr(node, name) for name in parts]
+    return (kind.__name__, *[shape(value) for value in values if value.__class__ is not Span])
 
 
-def _is_place(name: str, value: object) -> bool:
-    # How a string is quoted says nothing about its value.
-    return isinstance(value, Span) or name == "quote"
+_LITERALS: Final = (str, int, float, bool, type(None))
+_PARTS: Final[dict[type, tuple[str, ...]]] = {}
 
 
 def _kind(declaration: nodes.Declaration) -> str:
     return declaration.kind if isinstance(declaration, nodes.Provider) else type(declaration).__name__.lower()
 
 
-def _in_words(name: str, now: JsonObject, before: JsonObject) -> str:
+def _in_words(name: str, now: dict[str, Shape], before: dict[str, Shape]) -> str:
     if name not in before:
         return f"the {name} is new there"
     if name not in now:
@@ -121,7 +128,7 @@ def _in_words(name: str, now: JsonObject, before: JsonObject) -> str:
     return f"the {name} changed"
 
 
-def _without_texts(tree: Json) -> Json:
-    if not is_list(tree):
+def _without_texts(tree: Shape) -> Shape:
+    if tree.__class__ is not tuple:
         return tree
-    return ["String"] if tree[:1] == ["String"] else [_without_texts(item) for item in tree]
+    return ("String",) if tree[:1] == ("String",) else tuple(map(_without_texts, tree))

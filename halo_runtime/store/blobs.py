@@ -28,8 +28,6 @@ class Blobs:
 
     def put_large(self, document: JsonObject) -> JsonObject:
         """The document with its large values moved out; `blobs` then names them by field."""
-        if _size(document) <= LARGEST_INLINE:
-            return document
         moved: dict[str, str] = {}
         kept = self._move(document, _SLOTS, "", moved)
         if "stored" in kept:

@@ -14,7 +14,7 @@ from halo_runtime.errors import StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.store.atomic import make_folder
-from halo_runtime.store.blobs import Blobs
+from halo_runtime.store.blobs import LARGEST_INLINE, Blobs
 from halo_runtime.store.format import Sealer
 from halo_runtime.store.locks import Lock
 
@@ -156,7 +156,7 @@ class RunLog:
         assert self._file is not None, "there is a file"
         previous = self._sealer.previous
         try:
-            line = self._sealer.line(self._blobs.put_large(self._redactor.json(document)))
+            line = self._line(self._redactor.json(document))
             view = memoryview(line)
             while view:
                 view = view[os.write(self._file, view) :]
@@ -167,13 +167,21 @@ class RunLog:
         self._size += len(line)
         self._dirty = True
 
+    def _line(self, document: JsonObject) -> bytes:
+        previous = self._sealer.previous
+        line = self._sealer.line(document)
+        if len(line) <= LARGEST_INLINE:
+            return line
+        self._sealer.previous = previous
+        return self._sealer.line(self._blobs.put_large(document))
+
     def _stage(self, entry: StageEntry, news: JsonObject) -> JsonObject:
         step = entry.step
         document: JsonObject = {
             "seq": entry.seq,
             "path": entry.path,
             "kind": entry.kind,
-            "stage": json.loads(entry.label),
+            "stage": _decoded(entry.label),
             "input_sha256": entry.input_sha256,
             "output_sha256": entry.output_sha256,
             "hash": entry.hash,
@@ -192,3 +200,8 @@ class RunLog:
         return StoreError(
             f"the journal {self.path} cannot be written: {failure.strerror}; make room, or give it another place"
         )
+
+
+def _decoded(text: str) -> str:
+    """A JSON string's text; most hold nothing that JSON escapes."""
+    return json.loads(text) if "\\" in text else text[1:-1]
