@@ -28,5 +28,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """A folder for its owner alone, with all above it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """A folder for its owner alone, with all above it that is not there yet. Raises OSError."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from halo_runtime.errors import StoreError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.store.atomic import write_atomically
 
 LARGEST_INLINE: Final = 256 * 1024
 """Bytes of JSON that stand in the journal itself (spec 3.1)."""
 
 _NAME = re.compile(r"[0-9a-f]{64}")
-_SLOTS: Final = ("result", "current", "input", "arguments", "program")
-"""The fields of a line whose values may be large; those of `stored` too."""
+_MAPPINGS: Final = ("stored", "input", "arguments")
+"""Fields with values by name: a large one among them is kept for itself, as it may come again elsewhere."""
 
 
 class Blobs:
@@ -27,27 +27,29 @@ class Blobs:
         self._folder = folder
 
     def put_large(self, document: JsonObject) -> JsonObject:
-        """The document with its large values moved out; `blobs` then names them by field."""
+        """The document with null for its large values; `blobs` then says in which file each is. Raises OSError."""
         moved: dict[str, str] = {}
-        kept = self._move(document, _SLOTS, "", moved)
-        if "stored" in kept:
-            kept = {**kept, "stored": self._move(kept["stored"], tuple(kept["stored"]), "stored ", moved)}
-        return {**kept, "blobs": moved} if moved else kept
+        inside = {name: document[name] for name in _MAPPINGS if is_object(document.get(name))}
+        kept = {**document, **{name: self._move(values, f"{name} ", moved) for name, values in inside.items()}}
+        kept = self._move(kept, "", moved)
+        return {**kept, "blobs": moved} if moved else document
 
     def restore(self, document: JsonObject) -> JsonObject:
         """The document as it was given to `put_large`. Raises StoreError where a value is missing or changed."""
         moved: dict[str, str] = document.pop("blobs", {})
-        for place, name in moved.items():
-            group, _, field = place.rpartition(" ")
-            (document[group] if group else document)[field] = self._get(name)
+        for place in sorted(moved, key=lambda place: " " in place):  # a mapping before what is inside it
+            field, inside, key = place.partition(" ")
+            if inside:
+                document[field][key] = self._get(moved[place])
+            else:
+                document[field] = self._get(moved[place])
         return document
 
-    def _move(self, fields: JsonObject, names: tuple[str, ...], prefix: str, moved: dict[str, str]) -> JsonObject:
-        kept = dict(fields)
-        for name in names:
-            if name in kept and _size(kept[name]) > LARGEST_INLINE:
-                moved[f"{prefix}{name}"] = self._put(kept.pop(name))
-        return kept
+    def _move(self, fields: JsonObject, prefix: str, moved: dict[str, str]) -> JsonObject:
+        """The fields in their order, the large ones put away and null."""
+        large = [name for name, value in fields.items() if _size(value) > LARGEST_INLINE]
+        moved |= {f"{prefix}{name}": self._put(fields[name]) for name in large}
+        return {**fields, **dict.fromkeys(large)}
 
     def _put(self, value: Json) -> str:
         data = _encoded(value)

@@ -69,6 +69,9 @@ class FileRunStore:
         """A log that goes on with a claimed run's journal."""
         stored = claim.stored
         taken = self.mail(stored.run_id).discard
+        for entry in stored.records:  # a kill may have come between an answer's being kept and its mail's deletion
+            if entry.answer is not None and "signal" in entry.answer:
+                taken(entry.answer["signal"])
         log = RunLog(stored.path, redactor, fingerprint, durable=self._flush, taken=taken)
         hashes = [document["hash"] for document in stored.stages]
         log.go_on(claim.lock, stored.reading.good, stored.reading.last_sum, hashes)
@@ -76,9 +79,10 @@ class FileRunStore:
 
     def closed(self, log: RunLog, closing: JsonObject) -> None:
         """Keep in the index how a run stopped, whose log has all of it."""
-        stored = self.load(str(log.path))
+        run_id = log.path.stem
+        status = log.path.stat()
         seal = Seal(closing["status"], closing["entries"], closing["head"], log.last_sum)
-        self._index.put([(stored.run_id, _summary(stored))], (stored.run_id, seal))
+        self._index.put([(run_id, self._look(run_id, status.st_size, status.st_mtime_ns))], (run_id, seal))
 
     def mail(self, run_id: str) -> Mailbox:
         """What was left for a run."""
@@ -179,7 +183,10 @@ class FileRunStore:
         waiting = [line["runId"] for line in self.runs(now) if line["status"] == "paused"]
         found: list[JsonObject] = []
         for run_id in waiting:
-            stored = self.load(run_id)
+            try:
+                stored = self.load(run_id)
+            except StoreError:  # one that was damaged since keeps nobody from the others
+                continue
             about = {"runId": run_id, "pipeline": stored.pipeline}
             found += [{**question.to_json(), **about} for question in stored.interrupts]
         return sorted(found, key=lambda one: (one["expiresAt"] or "9", one["askedAt"] or ""))
@@ -189,15 +196,14 @@ class FileRunStore:
         try:
             with os.scandir(self.folder) as entries:
                 for entry in entries:
-                    if entry.name.endswith(".jsonl"):
-                        status = entry.stat()
+                    if entry.name.endswith(".jsonl") and (status := _status(entry)) is not None:
                         yield entry.name.removesuffix(".jsonl"), status.st_size, status.st_mtime_ns
         except OSError:
             return
 
     def _look(self, run_id: str, size: int, mtime: int) -> Summary:
         try:
-            return _summary(self.load(str(self.folder / f"{run_id}.jsonl")))
+            return Summary(size, mtime, _summary(self.load(str(self._path(run_id)))))
         except (StoreError, KeyError, TypeError, ValueError) as problem:
             reason = problem.message if isinstance(problem, StoreError) else f"{type(problem).__name__}: {problem}"
             return Summary(size, mtime, {**_UNKNOWN, "runId": run_id, "status": "damaged", "problem": reason})
@@ -271,19 +277,26 @@ class FileRunStore:
         return self._path(reference)
 
 
+def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """None for a file that was removed since the folder was read."""
+    try:
+        return entry.stat()
+    except FileNotFoundError:
+        return None
+
+
 _UNKNOWN: Final[JsonObject] = {
     "pipeline": None, "file": None, "startedAt": None, "updatedAt": None, "cost": None, "tokens": None,
     "parent": None, "forkedAt": None, "interrupts": 0, "expiresAt": None,
 }  # fmt: skip
 
 
-def _summary(stored: StoredRun) -> Summary:
+def _summary(stored: StoredRun) -> JsonObject:
     """A run's line in a listing. `status` is `open` where the journal has no end."""
     header, closing = stored.header, stored.closing
     dates = [question.expires_at for question in stored.interrupts if question.expires_at]
     figures = closing or meta_of(document.get("news", {}) for document in stored.stages)
-    status = stored.path.stat()
-    document: JsonObject = {
+    return {
         "runId": stored.run_id,
         "status": "open" if closing is None else closing["status"],
         "pipeline": stored.pipeline,
@@ -297,7 +310,6 @@ def _summary(stored: StoredRun) -> Summary:
         "interrupts": len(stored.interrupts),
         "expiresAt": min(dates, default=None),
     }
-    return Summary(status.st_size, status.st_mtime_ns, document)
 
 
 def _modified(path: Path) -> int:

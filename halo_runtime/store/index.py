@@ -52,6 +52,8 @@ class Index:
 
     def summaries(self) -> dict[str, Summary]:
         """All lines by run id. An index that cannot be read is as good as none."""
+        if not self._path.exists():
+            return {}
         try:
             with self._open() as connection:
                 rows = connection.execute("SELECT run_id, size, mtime, document FROM summaries").fetchall()
@@ -85,11 +87,14 @@ class Index:
         return None if row is None else Seal(*row)
 
     def forget(self, run_ids: Iterable[str]) -> None:
-        """Take runs out."""
+        """Take runs out, as far as the index can be written."""
         rows = [(run_id,) for run_id in run_ids]
-        with self._open() as connection:
-            connection.executemany("DELETE FROM summaries WHERE run_id = ?", rows)
-            connection.executemany("DELETE FROM seals WHERE run_id = ?", rows)
+        try:
+            with self._open() as connection:
+                connection.executemany("DELETE FROM summaries WHERE run_id = ?", rows)
+                connection.executemany("DELETE FROM seals WHERE run_id = ?", rows)
+        except (sqlite3.Error, OSError):
+            return
 
     @contextmanager
     def _open(self) -> Generator[sqlite3.Connection]:

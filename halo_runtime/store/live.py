@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from halo_lang.records import record
@@ -70,8 +71,9 @@ class LiveRuns:
             return
 
     def leave(self, run_id: str) -> None:
-        """Tell that it has stopped."""
-        self._path(run_id).unlink(missing_ok=True)
+        """Tell that it has stopped. A record that cannot be deleted is that of a process which is gone soon."""
+        with suppress(OSError):
+            self._path(run_id).unlink()
 
     def find(self, run_id: str) -> Live | None:
         """Who is at work on a run; None where nobody is."""

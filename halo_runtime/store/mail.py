@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from halo_lang.records import record
+from halo_runtime.errors import StoreError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.results import Answer, Interrupt
 from halo_runtime.store.atomic import write_atomically
+
+_DIGITS: Final = 8
 
 
 @record
@@ -74,9 +80,14 @@ class Mailbox:
         self._folder = folder
 
     def post(self, message: Message) -> None:
-        """Leave a message. Raises OSError."""
-        name = f"{message.at.replace(':', '')}-{message.id}.json"
-        write_atomically(self._folder / name, json.dumps(message.to_json()).encode(), durable=True)
+        """Leave a message behind those that are there. Raises StoreError."""
+        # Numbered and not dated: a clock may stand still between two messages, or be set back.
+        last = max((_number(path) for path in self._files()), default=0)
+        name = f"{last + 1:0{_DIGITS}}-{message.id}.json"
+        try:
+            write_atomically(self._folder / name, json.dumps(message.to_json()).encode(), durable=True)
+        except OSError as failure:
+            raise StoreError(f"nothing can be left for the run {self._folder.name}: {failure.strerror}") from None
 
     def __iter__(self) -> Iterator[Message]:
         """The messages, the oldest first; a file that is none is passed over."""
@@ -93,23 +104,26 @@ class Mailbox:
         return next((message for message in self if message.suits(question)), None)
 
     def discard(self, message_id: str) -> None:
-        """Delete a message whose content is in the journal."""
+        """Delete a message whose content is in the journal; where that cannot be done who goes on does it."""
         for path in self._files():
             if path.name.endswith(f"-{message_id}.json"):
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
 
     def remove(self) -> None:
         """Delete the box with everything in it."""
-        for path in self._files():
-            path.unlink(missing_ok=True)
-        if self._folder.is_dir():
-            self._folder.rmdir()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
     def _files(self) -> list[Path]:
         try:
             return sorted(path for path in self._folder.iterdir() if path.suffix == ".json" and path.name[0] != ".")
         except OSError:
             return []
+
+
+def _number(path: Path) -> int:
+    number = path.name.partition("-")[0]
+    return int(number) if number.isdecimal() else 0
 
 
 def new_id() -> str:

@@ -6,11 +6,12 @@ import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from halo_runtime.engine.journal import EffectRecord, StageEntry
-from halo_runtime.errors import StoreError
+from halo_runtime.errors import RunBusy, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.store.atomic import make_folder
@@ -20,6 +21,9 @@ from halo_runtime.store.locks import Lock
 
 _SETTLED_WITHIN: Final = 0.02
 """Seconds of effects that a power cut may take from a run that asks for certainty; a kill takes nothing."""
+
+_PATIENCE_SECONDS: Final = 2.0
+"""How long a new journal waits for its claim."""
 
 _OUTSIDE: Final = ("model", "tool", "human", "event")
 
@@ -66,9 +70,11 @@ class RunLog:
         try:
             make_folder(self.path.parent)
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            self.lock = Lock.take(self.path)
+            self.lock = Lock.take(self.path, patience=_PATIENCE_SECONDS)  # a listing may just be looking at it
         except OSError as failure:
             raise self._failed(failure) from None
+        if self.lock is None:
+            raise RunBusy(f"another process has taken the new run {self.path.stem}")
         waiting, self._waiting = self._waiting, []
         for make in waiting:
             self._write(make())
@@ -162,7 +168,8 @@ class RunLog:
                 view = view[os.write(self._file, view) :]
         except OSError as failure:
             self._sealer.previous = previous
-            os.ftruncate(self._file, self._size)
+            with suppress(OSError):
+                os.ftruncate(self._file, self._size)
             raise self._failed(failure) from None
         self._size += len(line)
         self._dirty = True

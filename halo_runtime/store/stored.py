@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from halo_runtime.engine.journal import EffectRecord
+from halo_runtime.engine.journal import EffectRecord, charges_of_aborted
 from halo_runtime.engine.trace import Chain
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import Json, JsonObject
@@ -56,6 +56,11 @@ class StoredRun:
             found.pop(document["path"], None)
             found[document["path"]] = EffectRecord.from_json(document)
         return tuple(found.values())
+
+    @property
+    def aborted(self) -> list[JsonObject]:
+        """What calls count for in budgets that were broken off, also where they were made again later."""
+        return charges_of_aborted(EffectRecord.from_json(document) for document in self.lines("effect"))
 
     @cached_property
     def begun(self) -> frozenset[str]:
