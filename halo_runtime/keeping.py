@@ -16,7 +16,7 @@ from halo_runtime.engine.fingerprints import Fingerprints
 from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.reuse import Reuse
-from halo_runtime.errors import HaloError, RunRefused, StagesDiffer, StoreError
+from halo_runtime.errors import ConfigError, HaloError, RunRefused, StagesDiffer, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.preflight import Preflight, Rehearsal, Walked
 from halo_runtime.results import Answer, Interrupt, RunResult
@@ -102,11 +102,17 @@ class KeptRuns:
             if message is not None and is_early(message, claim.stored.interrupts):
                 self._store.mail(order.run_id).post(message)
                 return result_of(claim.stored)
-            walked = await self._walk(plan, replace(order, journal=order.journal.copy()))
-            order = replace(order, used=walked.left(plan))
-            return await self._execute(self._engine.prepare(plan, order), order, log)
+            return await self._execute(await self._prepare(plan, order), order, log)
         finally:
             log.close()
+
+    async def _prepare(self, plan: Plan, order: Order) -> Execution:
+        """The rest of a run ready to be executed; what is missing is no harm where no work is left for it."""
+        try:
+            return self._engine.prepare(plan, order)
+        except ConfigError:
+            walked = await self._walk(plan, replace(order, journal=order.journal.copy()))
+            return self._engine.prepare(plan, replace(order, used=walked.left(plan)))
 
     def _reopen(self, claim: Claim) -> tuple[Plan, Order, RunLog]:
         """A claimed run with its own program, its log open behind what is there."""
