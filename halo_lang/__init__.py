@@ -8,8 +8,9 @@ Names are loaded when they are first used: a command that only needs the node ty
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from halo_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
     from halo_lang.analysis import Analysis as Analysis
@@ -45,11 +46,4 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll] - each is imported above
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

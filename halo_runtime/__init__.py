@@ -9,8 +9,9 @@ Names are loaded when they are first used, so that a command loads only what it 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from halo_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
     from halo_runtime.engine.controller import Controller as Controller
@@ -22,31 +23,43 @@ if TYPE_CHECKING:
     from halo_runtime.errors import HaloError as HaloError
     from halo_runtime.errors import ModelError as ModelError
     from halo_runtime.errors import ProgramError as ProgramError
+    from halo_runtime.errors import RunBusy as RunBusy
     from halo_runtime.errors import RunError as RunError
+    from halo_runtime.errors import RunRefused as RunRefused
+    from halo_runtime.errors import SignalError as SignalError
     from halo_runtime.errors import StoreError as StoreError
     from halo_runtime.errors import ToolError as ToolError
     from halo_runtime.models.scripted import ScriptedModel as ScriptedModel
+    from halo_runtime.preflight import Preflight as Preflight
+    from halo_runtime.results import Answer as Answer
     from halo_runtime.results import Context as Context
     from halo_runtime.results import Interrupt as Interrupt
     from halo_runtime.results import RunResult as RunResult
     from halo_runtime.runtime import PAUSE as PAUSE
     from halo_runtime.runtime import Runtime as Runtime
+    from halo_runtime.store.files import FileRunStore as FileRunStore
 
 _HOMES = {
     "PAUSE": "runtime",
+    "Answer": "results",
     "ConfigError": "errors",
     "Context": "results",
     "Controller": "engine.controller",
+    "FileRunStore": "store.files",
     "HaloError": "errors",
     "Interrupt": "results",
     "Journal": "engine.journal",
     "ModelError": "errors",
+    "Preflight": "preflight",
     "ProgramError": "errors",
+    "RunBusy": "errors",
     "RunError": "errors",
     "RunEvent": "engine.events",
+    "RunRefused": "errors",
     "RunResult": "results",
     "Runtime": "runtime",
     "ScriptedModel": "models.scripted",
+    "SignalError": "errors",
     "StoreError": "errors",
     "ToolError": "errors",
     "TraceVerdict": "engine.trace",
@@ -54,11 +67,4 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll] - each is imported above
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -7,8 +7,9 @@ is loaded when one of its names is first used. No module has the name of a funct
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from halo_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
     from halo_lang.assist.completion import Completions as Completions
@@ -48,11 +49,4 @@ _HOMES = {
 }
 
 __all__ = [*_HOMES]  # pyright: ignore[reportUnsupportedDunderAll] - each is imported above
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOMES)
