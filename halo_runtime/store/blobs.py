@@ -16,6 +16,7 @@ LARGEST_INLINE: Final = 256 * 1024
 """Bytes of JSON that stand in the journal itself (spec 3.1)."""
 
 _NAME = re.compile(r"[0-9a-f]{64}")
+_QUOTED_NAME = re.compile(rb'"([0-9a-f]{64})"')
 _MAPPINGS: Final = ("stored", "input", "arguments")
 """Fields with values by name: a large one among them is kept for itself, as it may come again elsewhere."""
 
@@ -87,6 +88,11 @@ def _size(value: Json) -> int:
     if isinstance(value, list):
         return sum(map(_size, value)) + len(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - JSON
     return 8
+
+
+def names_in(journal: bytes) -> set[str]:
+    """Every name of a value that a journal may need, also a damaged one and one of a newer format."""
+    return {name.decode() for name in _QUOTED_NAME.findall(journal)}
 
 
 def remove_unused(folder: Path, used: set[str], before: float) -> int:

@@ -21,7 +21,7 @@ from halo_runtime.errors import RunBusy, StoreError, UnknownRun
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.store.atomic import write_atomically
-from halo_runtime.store.blobs import Blobs, remove_unused
+from halo_runtime.store.blobs import Blobs, names_in, remove_unused
 from halo_runtime.store.format import Reading, read_lines
 from halo_runtime.store.index import Index, Seal, Summary
 from halo_runtime.store.live import LiveRuns
@@ -102,9 +102,7 @@ class FileRunStore:
         path = self._find(reference)
         try:
             data = path.read_bytes()
-            reading = read_lines(data)
-            blobs = Blobs(path.parent / "blobs")
-            reading = replace(reading, documents=tuple(blobs.restore(dict(one)) for one in reading.documents))
+            reading = _with_blobs(read_lines(data), Blobs(path.parent / "blobs"))
         except FileNotFoundError:
             raise UnknownRun(f"there is no run {reference} in {self.folder}") from None
         except OSError as failure:
@@ -134,7 +132,15 @@ class FileRunStore:
 
     def claim(self, reference: str) -> Claim:
         """Take a run to go on with it. Raises RunBusy with who has it, UnknownRun, StoreError."""
-        path = self._find(reference)
+        lock = self._taken(self._find(reference), reference)
+        try:
+            stored = self.load(reference)
+        except BaseException:
+            lock.release()
+            raise
+        return Claim(StoredRun(stored.path, stored.reading), lock)
+
+    def _taken(self, path: Path, reference: str) -> Lock:
         try:
             lock = Lock.take(path, patience=_PATIENCE_SECONDS)
         except FileNotFoundError:
@@ -143,12 +149,7 @@ class FileRunStore:
             raise StoreError(f"{path} cannot be claimed: {failure.strerror}") from None
         if lock is None:
             raise self.busy(path.stem)
-        try:
-            stored = self.load(reference)
-        except BaseException:
-            lock.release()
-            raise
-        return Claim(StoredRun(stored.path, stored.reading), lock)
+        return lock
 
     def busy(self, run_id: str) -> RunBusy:
         """The error that names who is at work on a run."""
@@ -225,56 +226,82 @@ class FileRunStore:
 
         The damaged file stays beside it as `.damaged`. Raises as `claim` does.
         """
-        path = self._find(reference)
-        data = path.read_bytes() if path.exists() else b""
-        path, reading = self.read(reference)
-        if not reading.documents:
-            raise _damaged(path, reading)
-        lock = Lock.take(path, patience=_PATIENCE_SECONDS)
-        if lock is None:
-            raise self.busy(path.stem)
+        claim = self._taken(self._find(reference), reference)
         try:
-            lost = data[reading.good :].count(b"\n") + int(reading.torn)
-            if lost:
-                write_atomically(path.with_name(f"{path.name}.damaged"), data, durable=True)
-                write_atomically(path, data[: reading.good], durable=True)
+            path, reading = self.read(reference)
+            if not reading.documents:
+                raise _damaged(path, reading)
+            lines = path.read_bytes().splitlines(keepends=True)
+            kept = len(reading.documents)
+            if lines[kept:]:
+                write_atomically(path.with_name(f"{path.name}.damaged"), b"".join(lines), durable=True)
+                write_atomically(path, b"".join(lines[:kept]), durable=True)
         except OSError as failure:
-            raise StoreError(f"{path} cannot be repaired: {failure.strerror}") from None
+            raise StoreError(f"{reference} cannot be repaired: {failure.strerror}") from None
         finally:
-            lock.release()
-        return path, len(reading.documents), lost
+            claim.release()
+        return path, kept, len(lines) - kept
 
     def remove(self, run_ids: Iterable[str], now: datetime) -> list[str]:
-        """Delete runs with all that belongs to them; those at work are left. The ids that are gone."""
-        gone: list[str] = []
-        for run_id in run_ids:
-            path = self._path(run_id)
-            lock = Lock.take(path) if path.exists() else None
-            if lock is None:
-                continue
-            path.unlink()
-            self.mail(run_id).remove()
-            lock.release()
-            gone.append(run_id)
-        if gone:
-            self._index.forget(gone)
-            used = {name for run_id, _, _ in self._journals() for name in self._blob_names(run_id)}
-            remove_unused(self.folder / "blobs", used, now.timestamp() - _YOUNG_SECONDS)
+        """Delete runs with all that is theirs; those at work are left. The ids that are gone. Raises StoreError."""
+        try:
+            gone = [run_id for run_id in run_ids if self._removed(run_id)]
+            if gone:
+                self._index.forget(gone)
+                used = {name for path in self.folder.glob("*.jsonl*") for name in names_in(path.read_bytes())}
+                remove_unused(self.folder / "blobs", used, now.timestamp() - _YOUNG_SECONDS)
+        except OSError as failure:
+            raise StoreError(f"{failure.filename} cannot be deleted: {failure.strerror}") from None
         return gone
 
-    def _blob_names(self, run_id: str) -> set[str]:
-        reading = read_lines(self._path(run_id).read_bytes())
-        return {name for document in reading.documents for name in document.get("blobs", {}).values()}
+    def _removed(self, run_id: str) -> bool:
+        path = self._path(run_id)
+        try:
+            lock = Lock.take(path)
+        except FileNotFoundError:
+            return False
+        if lock is None:
+            return False
+        try:
+            path.unlink()
+            path.with_name(f"{path.name}.damaged").unlink(missing_ok=True)
+            self.mail(run_id).remove()
+        finally:
+            lock.release()
+        return True
 
     def _path(self, run_id: str) -> Path:
         return self.folder / f"{run_id}.jsonl"
 
     def _find(self, reference: str) -> Path:
-        if reference.endswith(".jsonl") or "/" in reference or Path(reference).is_file():
+        if reference.endswith(".jsonl") or "/" in reference:
+            return Path(reference)
+        if _RUN_ID.fullmatch(reference) and _is_file(self._path(reference)):
+            return self._path(reference)
+        if _is_file(Path(reference)):
             return Path(reference)
         if not _RUN_ID.fullmatch(reference):
             raise UnknownRun(f"{reference!r} is no run id and no path of a journal")
         return self._path(reference)
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder that may not be looked into
+        return False
+
+
+def _with_blobs(reading: Reading, blobs: Blobs) -> Reading:
+    """A journal with its large values in place, up to the first line of which one is missing or was changed."""
+    documents: list[JsonObject] = []
+    for document in reading.documents:
+        try:
+            documents.append(blobs.restore(dict(document)))
+        except StoreError as problem:
+            line = len(documents) + 1
+            return replace(reading, documents=tuple(documents), broken_line=line, reason=problem.message)
+    return replace(reading, documents=tuple(documents))
 
 
 def _status(entry: os.DirEntry[str]) -> os.stat_result | None:

@@ -52,9 +52,9 @@ class Index:
 
     def summaries(self) -> dict[str, Summary]:
         """All lines by run id. An index that cannot be read is as good as none."""
-        if not self._path.exists():
-            return {}
         try:
+            if not self._path.exists():
+                return {}
             with self._open() as connection:
                 rows = connection.execute("SELECT run_id, size, mtime, document FROM summaries").fetchall()
             return {run_id: Summary(size, mtime, json.loads(document)) for run_id, size, mtime, document in rows}
@@ -76,9 +76,9 @@ class Index:
 
     def seal(self, run_id: str) -> Seal | None:
         """What the run said when it stopped; None where nothing is known. Raises StoreError for a damaged index."""
-        if not self._path.exists():
-            return None
         try:
+            if not self._path.exists():
+                return None
             with self._open() as connection:
                 query = "SELECT status, entries, head, last_sum FROM seals WHERE run_id = ?"
                 row = connection.execute(query, (run_id,)).fetchone()

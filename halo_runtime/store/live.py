@@ -77,9 +77,8 @@ class LiveRuns:
 
     def find(self, run_id: str) -> Live | None:
         """Who is at work on a run; None where nobody is."""
-        path = self._path(run_id)
-        found = _read(path) if path.exists() else None
-        return found if found is not None and found.process is not None and found.process.lives else None
+        found = _read(self._path(run_id))
+        return found if found.process is not None and found.process.lives else None
 
     def __iter__(self) -> Iterator[Live]:
         """Every record, those of processes that are gone and unreadable ones too, in the order of their ids."""

@@ -16,8 +16,8 @@ from halo_runtime.store.format import FORMAT, Sealer
 from tests.runtime.support import FakeClock, StubTool
 
 AGENTS = "agent A [openai/gpt-4o-mini]\nagent B [openai/gpt-4o-mini]\n"
-DEEDS = 'tool Deeds: MCP("https://example.com")\n'
-"""A tool of which nothing is known, so that each of its calls is one that must not happen twice."""
+STORE = 'store Deeds: KV("deeds.db")\n'
+"""A store whose `incr` must not happen twice; the tests play it and see what was done."""
 
 Answers = Callable[[Interrupt], Any]
 
@@ -39,7 +39,7 @@ class Project:
         self.replies = replies or {}
         self.clock: Clock = StillClock()
         self.env: dict[str, str] = {}
-        self.deeds = StubTool(lambda method, args: {"done": method, **args})
+        self.deeds = StubTool(lambda method, args: f"did {args['key']}")
 
     @property
     def store(self) -> FileRunStore:
@@ -47,7 +47,7 @@ class Project:
 
     def runtime(self) -> Runtime:
         made = Runtime(env=self.env, replies=ScriptedModel(self.replies), clock=self.clock, store=self.store)
-        made.register_tool_provider("MCP", self.deeds)
+        made.register_tool_provider("KV", self.deeds)
         return made
 
     async def run(self, text: str, inputs: dict[str, Any] | None = None, **options: Any) -> RunResult:
@@ -90,9 +90,9 @@ def sealed(*documents: dict[str, Any]) -> bytes:
     return b"".join(sealer.line(document) for document in [{"t": "run", "format": FORMAT, **first}, *rest])
 
 
-def methods(deeds: StubTool) -> list[str]:
+def keys(deeds: StubTool) -> list[str]:
     """What was done, in order."""
-    return [method for method, _ in deeds.calls]
+    return [args["key"] for _, args in deeds.calls]
 
 
 def figures(result: RunResult) -> dict[str, Any]:
