@@ -56,6 +56,25 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("pane.stages", "Show the stages", ("alt+2",), command="show_pane('stages')"),
     Action("pane.output", "Show the output", ("alt+3",), command="show_pane('output')"),
     Action("pane.data", "Show the data", ("alt+4",), command="show_pane('data')"),
+    Action(
+        "pane.inbox", "Show the inbox", ("alt+5",), command="show_pane('inbox')", about="Open questions of all runs"
+    ),
+    Action("pane.runs", "Show the runs", ("alt+6",), command="show_pane('runs')", about="Kept runs, to look back at"),
+    Action(
+        "replay.back", "Stage before", ("alt+left",), command="step(-1)", label="Back", about="In a run looked back at"
+    ),
+    Action(
+        "replay.forward", "Stage after", ("alt+right",), command="step(1)", label="On", about="In a run looked back at"
+    ),
+    Action(
+        "replay.continue",
+        "Continue the run from here",
+        ("ctrl+r",),
+        command="continue_run",
+        label="Continue",
+        about="With the program as it is now; first shows what is reused",
+    ),
+    Action("replay.close", "Close the run looked back at", ("alt+0",), command="close_replay", label="Close"),
     Action("output.copy", "Copy the output", (), command="copy_output", about="To the terminal's clipboard"),
     Action("file.save", "Save", ("ctrl+s",), command="save", label="Save", about="Write the file in one step"),
     Action("view.theme", "Light or dark", (), command="switch_theme", about="Switch between the two themes"),

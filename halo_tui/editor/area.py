@@ -110,14 +110,20 @@ class Editor(TextArea, inherit_bindings=False):
         def control(self) -> Editor:
             return self.editor
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, id: str = "editor", read_only: bool = False) -> None:  # noqa: A002 - Textual's name
         self._underlines: Mapping[int, tuple[Underline, ...]] = {}
         self._gutter: Mapping[int, GutterMark] = {}
         self._token_styles: dict[TokenType, Style] = {}
         self._splices: list[tuple[int, int, int]] = []
         self._moved_over: set[int] | None = None
         super().__init__(
-            text, id="editor", soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True
+            text,
+            id=id,
+            read_only=read_only,
+            soft_wrap=False,
+            tab_behavior="indent",
+            show_line_numbers=True,
+            compact=True,
         )
         self.register_theme(_Theme("halo"))
         self.theme = "halo"

@@ -18,11 +18,15 @@ MAX_CHILDREN = 2_000
 
 @dataclass(frozen=True, slots=True)
 class DataRow:
-    """One value in the tree: `path` from the root, `open` None where it has nothing inside."""
+    """One value in the tree: `path` from the root, `open` None where it has nothing inside.
+
+    `changed`: the stage that is looked at has written it.
+    """
 
     path: Path
     value: Json
     open: bool | None
+    changed: bool = False
 
     @property
     def line(self) -> Line:
@@ -34,6 +38,7 @@ class DataRow:
             ("  " * (len(self.path) - 1), "text"),
             (f"{sign} ", "dim"),
             (name, role),
+            (" ●" if self.changed else "", "ok"),
             ("  " if shown else "", "text"),
             (shown, "dim" if isinstance(self.value, dict | list) else "text"),
         )
@@ -45,10 +50,12 @@ class DataTree:
 
     sections: JsonObject = field(default_factory=dict[str, Json])
     opened: set[Path] = field(default_factory=lambda: {("data",), ("input",)})
+    changed: frozenset[Path] = frozenset()
+    """Values that are marked."""
 
-    def show(self, run: RunView) -> None:
+    def show(self, run: RunView, changed: frozenset[Path] = frozenset()) -> None:
         """Take the values of a run as far as they are known; its figures are when it has ended."""
-        self.sections = {}
+        self.sections, self.changed = {}, changed
         if run.status != "idle":
             self.sections = {"data": run.data, "input": run.input, "current": run.current}
         if run.meta:
@@ -60,7 +67,7 @@ class DataTree:
         while stack:
             path, value = stack.pop()
             opened = path in self.opened if _has_children(value) else None
-            yield DataRow(path, value, opened)
+            yield DataRow(path, value, opened, path in self.changed)
             if opened:
                 stack.extend(reversed([((*path, key), child) for key, child in _children(value)]))
 

@@ -7,6 +7,7 @@ passes through `visible`, so that nothing in it is ever obeyed by the terminal.
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from decimal import Decimal
 from typing import Final, Literal, TypeAlias, get_args
 
@@ -18,6 +19,8 @@ ROLES: Final[tuple[Role, ...]] = get_args(Role)
 
 Run: TypeAlias = tuple[str, Role]
 Line: TypeAlias = tuple[Run, ...]
+
+_UNITS: Final = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 PREVIEW_WIDTH: Final = 200
 """Longest one-line preview of a value, in characters."""
@@ -58,6 +61,21 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f}s"
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def clock(seconds: float) -> str:
+    """What is left of a time, as a clock counts it down: `42s`, `2m05s`, `1h02m`, `3d04h`."""
+    whole = int(seconds)
+    days, hours = divmod(whole // 3600, 24)
+    if days:
+        return f"{days}d{hours:02d}h"
+    return f"{whole}s" if whole < 60 else duration(whole)
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """In one unit: `just now`, `42s ago`, `5m ago`, `3h ago`, `2d ago`."""
+    seconds = int((now - moment).total_seconds())
+    return next((f"{seconds // size}{unit} ago" for unit, size in _UNITS if seconds >= size), "just now")
 
 
 def money(cost: Decimal) -> str:

@@ -67,9 +67,11 @@ def _result(run: RunView) -> Iterator[Run]:
         yield from error_block(run.error)
     elif run.status in ("completed", "halted"):
         yield f"\n{shown(run.output)}\n", "text"
+    elif run.status == "replay":
+        yield f"\n{shown(run.current)}\n", "text"
     elif run.open_questions:
         yield "\nF4", "accent"
-        yield " opens the question.\n", "dim"
+        yield f" opens {'the question' if len(run.open_questions) == 1 else 'the questions'}.\n", "dim"
 
 
 def _warnings(run: RunView) -> Iterator[Run]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from halo_runtime.cli.answers import typed_value
 from halo_runtime.json_types import Json
 from halo_runtime.results import Interrupt
 from halo_runtime.values import parse_json, type_name
-from halo_tui.models.lines import one_line, preview, visible
+from halo_tui.models.lines import Line, Role, ago, clock, counted, one_line, preview, visible
 
 MAX_CHOICES = 9
 """Choices beyond this are typed: more buttons than digits cannot be pressed by key."""
@@ -33,9 +34,67 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An open interrupt as the form shows it."""
+    """An open interrupt as the form and the inbox show it; `pipeline` is the one whose run asks."""
 
     interrupt: Interrupt
+    pipeline: str = ""
+
+    @property
+    def id(self) -> str:
+        """The interrupt's id: distinct, and the same after every resume."""
+        return self.interrupt.id
+
+    @property
+    def run_id(self) -> str:
+        return self.interrupt.run_id
+
+    def about(self, now: datetime) -> str:
+        """Whose question it is, since when it is open, and how long it will be."""
+        parts = [one_line(self.pipeline, 40), self.run_id, self._asked(now), self.time_left(now)]
+        return " · ".join(part for part in parts if part)
+
+    def time_left(self, now: datetime) -> str:
+        """`expires in 2h05m`, `expired`; empty for a question that stays open."""
+        left = self._left(now)
+        if left is None:
+            return ""
+        return f"expires in {clock(left)}" if left > 0 else "expired"
+
+    def is_over(self, now: datetime) -> bool:
+        """Whether its time to be answered is over."""
+        left = self._left(now)
+        return left is not None and left <= 0
+
+    def _left(self, now: datetime) -> float | None:
+        at = self.interrupt.expires_at
+        return None if at is None else (datetime.fromisoformat(at) - now).total_seconds()
+
+    def lines(self, now: datetime) -> tuple[Line, Line]:
+        """The two rows of the inbox: what is asked, and what one needs to know to choose it."""
+        asked = self.message if self.interrupt.kind != "listen" else self.title
+        files = len(self.interrupt.attachments)
+        figures = [self._choices, counted(files, "attachment") if files else ""]
+        known = " · ".join(part for part in figures if part)
+        late: Role = "warning" if self.interrupt.expires_at else "dim"
+        return (
+            (("? ", "wait"), (one_line(asked), "text")),
+            (
+                ("  ", "dim"),
+                (self.time_left(now), late),
+                (" · " if self.interrupt.expires_at and known else "", "dim"),
+                (known, "accent"),
+                (" · " if known or self.interrupt.expires_at else "", "dim"),
+                (" · ".join(part for part in (self.pipeline, self._asked(now), self.run_id) if part), "dim"),
+            ),
+        )
+
+    @property
+    def _choices(self) -> str:
+        return " / ".join(choice.label for choice in self.choices)
+
+    def _asked(self, now: datetime) -> str:
+        moment = self.interrupt.asked_at
+        return f"asked {ago(datetime.fromisoformat(moment), now)}" if moment else ""
 
     @property
     def title(self) -> str:

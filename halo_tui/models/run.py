@@ -33,7 +33,9 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import RunResult, error_to_json
 from halo_tui.models.lines import Line, Role, duration, money, one_line
 
-Status: TypeAlias = Literal["idle", "running", "waiting", "completed", "halted", "paused", "failed", "interrupted"]
+Status: TypeAlias = Literal[
+    "idle", "running", "waiting", "completed", "halted", "paused", "failed", "interrupted", "damaged", "replay"
+]
 
 STATES: Final[dict[str, tuple[str, Role]]] = {
     "idle": ("○", "dim"),
@@ -45,6 +47,8 @@ STATES: Final[dict[str, tuple[str, Role]]] = {
     "failed": ("✗", "error"),
     "cancelled": ("⊘", "dim"),
     "interrupted": ("⊘", "warning"),
+    "damaged": ("!", "error"),
+    "replay": ("▷", "accent"),
 }
 """Sign and role of every state of a stage or a run: they differ without colour too."""
 
@@ -57,34 +61,41 @@ MAX_LIVE: Final = 20_000
 
 @dataclass(slots=True)
 class StageRow:
-    """One execution of a stage, arm or item."""
+    """One execution of a stage, arm or item. `started` and `ended` in seconds; a stored run does not tell them."""
 
     path: str
     kind: str
     label: str
     source_line: int
-    started: float
+    started: float | None
     state: str = "running"
     ended: float | None = None
     note: str = ""
+    reused: bool = False
+    """Whether it was taken from the run that this one continues."""
     children: list[StageRow] = field(default_factory=list["StageRow"])
 
     @property
     def active(self) -> bool:
         """Whether it has not ended."""
-        return self.ended is None
+        return self.started is not None and self.ended is None
 
     def line(self, depth: int, now: float) -> Line:
         """One row of the list: sign, name, how long, what is noteworthy."""
         glyph, role = STATES.get(self.state, STATES["running"])
-        taken = (self.ended if self.ended is not None else now) - self.started
         return (
             ("  " * depth, "text"),
             (f"{glyph} ", role),
             (one_line(self.label, 40), "dim" if self.state == "cancelled" else "text"),
-            (f"  {duration(max(0.0, taken))}", "dim"),
+            (self._taken(now), "dim"),
+            ("  reused" if self.reused else "", "ok"),
             (f"  {one_line(self.note, 120)}" if self.note else "", "warning" if self.state != "failed" else "error"),
         )
+
+    def _taken(self, now: float) -> str:
+        if self.started is None:
+            return ""
+        return f"  {duration(max(0.0, (self.ended if self.ended is not None else now) - self.started))}"
 
 
 @dataclass(slots=True)
@@ -113,6 +124,8 @@ class RunView:
     live: dict[str, str] = field(default_factory=dict[str, str])
     """Text as it streams, by the path of its call."""
     open_questions: set[str] = field(default_factory=set[str])
+    reused: frozenset[str] = frozenset()
+    """Paths of stages that are taken from the run that this one continues."""
     roots: list[StageRow] = field(default_factory=list[StageRow])
     _rows: dict[str, StageRow] = field(default_factory=dict[str, StageRow])
     _namespaces: set[str] = field(default_factory=set[str])
@@ -153,6 +166,8 @@ class RunView:
         self.input, self.data, self.meta = context.input, context.data, context.meta
         self.error = None if result.error is None else error_to_json(result.error)
         self.open_questions = {interrupt.id for interrupt in result.interrupts}
+        # Events tell of calls again that an earlier run or process has paid for; the result does not.
+        self.tokens, self.cost = figures(context.meta)
         self._end(at)
 
     def fail(self, error: JsonObject, at: float) -> None:
@@ -170,10 +185,10 @@ class RunView:
         if self.status == "idle":
             return ()
         glyph, role = STATES[self.status]
-        figures = [duration(self.elapsed(now))]
-        figures += [f"{self.tokens:,} tokens"] if self.tokens else []
-        figures += [money(self.cost)] if self.cost else []
-        return ((f"{glyph} {self.status}", role), (f"  {' · '.join(figures)} ", "text"))
+        shown = [duration(self.elapsed(now))] if self.started else []
+        shown += [f"{self.tokens:,} tokens"] if self.tokens else []
+        shown += [money(self.cost)] if self.cost else []
+        return ((f"{glyph} {self.status}", role), (f"  {' · '.join(shown)} ", "text"))
 
     def _end(self, at: float) -> None:
         self.ended = at if self.ended is None else self.ended
@@ -189,6 +204,7 @@ class RunView:
             run_id=event.run_id,
             pipeline=event.pipeline,
             on=self.on,
+            reused=self.reused,
             path=event.path,
             input=event.input,
             started=self.started or at,
@@ -199,7 +215,8 @@ class RunView:
         self.output, self.error, self.ended = event.output, event.error, at
 
     def _stage_started(self, event: StageStarted, at: float) -> None:
-        row = StageRow(event.path, event.kind, event.stage, event.line, at)
+        reused = event.path.partition("#")[0] in self.reused
+        row = StageRow(event.path, event.kind, event.stage, event.line, at, reused=reused)
         parent = self._parent(event.path)
         (self.roots if parent is None else parent.children).append(row)
         self._rows[event.path] = row
@@ -288,6 +305,12 @@ class RunView:
             if path in self._rows:
                 return self._rows[path]
         return None
+
+
+def figures(meta: JsonObject) -> tuple[int, Decimal]:
+    """Tokens and US dollars of a run's `context.meta`; an unknown cost counts as nothing."""
+    tokens, cost = meta.get("tokens", {}), meta.get("cost", 0)
+    return tokens.get("total", 0), Decimal(str(cost or 0))
 
 
 _Handler: TypeAlias = Callable[[RunView, Any, float], None]

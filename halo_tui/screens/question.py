@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -17,24 +18,30 @@ from halo_tui.screens.dialogs import Dialog, button, plain
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the form gives: a value, or that the question stays open for later."""
+    """What the form gives: a value, or that the question stays open for later; `typed` is what stood in the field."""
 
     value: Json = None
     later: bool = False
+    typed: str = ""
 
 
 class Ask(Dialog[Answer]):
-    """One question. Esc closes the form and lets the run wait; `Later` pauses the run."""
+    """One question. Esc closes the form and lets the run wait; `Later` pauses the run.
 
-    def __init__(self, question: Question) -> None:
+    `draft` is what was typed before, in an answer that was not taken.
+    """
+
+    def __init__(self, question: Question, draft: str = "") -> None:
         super().__init__()
         self.question = question
+        self._draft = draft
         self._choices = question.choices
 
     def compose(self) -> ComposeResult:
         question = self.question
         with Vertical(classes="dialog", id="ask"):
             yield plain(question.title, classes="dialog-title")
+            yield plain(question.about(_now()), classes="field-name", id="about")
             with VerticalScroll(classes="dialog-scroll", can_focus=False):
                 yield plain(question.message, classes="dialog-text", id="message")
                 for name, text in question.attachments:
@@ -45,6 +52,7 @@ class Ask(Dialog[Answer]):
                     for number, choice in enumerate(self._choices):
                         yield button(choice.label, f"choice-{number}", "default" if number else "primary")
             yield Input(
+                self._draft,
                 placeholder="another answer" if self._choices else "your answer",
                 id="answer",
                 compact=True,
@@ -54,6 +62,13 @@ class Ask(Dialog[Answer]):
             with Horizontal(classes="dialog-buttons"):
                 yield button("Send", "send", "default" if self._choices else "primary")
                 yield button("Answer later", "later")
+
+    def on_mount(self) -> None:
+        if self.question.interrupt.expires_at is not None:
+            self.set_interval(1.0, self._count_down)
+
+    def _count_down(self) -> None:
+        self.query_one("#about", Static).update(Content(self.question.about(_now())))
 
     def on_key(self, event: events.Key) -> None:
         """Text goes to the field wherever the focus is: else Enter would send the choice that has it."""
@@ -80,7 +95,7 @@ class Ask(Dialog[Answer]):
         if reading.broken and not self.question.takes_text:
             self.query_one(Input).focus()
         else:
-            self.dismiss(Answer(reading.value))
+            self.dismiss(Answer(reading.value, typed=self._typed))
 
     @property
     def _typed(self) -> str:
@@ -95,3 +110,7 @@ class Ask(Dialog[Answer]):
         kind, _, number = (event.button.id or "").partition("-")
         if kind == "choice":
             self.dismiss(Answer(self._choices[int(number)].value))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

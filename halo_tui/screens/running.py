@@ -9,9 +9,10 @@ from textual.worker import Worker
 
 from halo_lang import Program
 from halo_lang.nodes import Pipeline
+from halo_runtime.errors import HaloError
 from halo_runtime.json_types import JsonObject
 from halo_tui.models.inputs import Remembered, beside, complete_inputs
-from halo_tui.models.launch import choose_launch
+from halo_tui.models.launch import Launch, choose_launch
 from halo_tui.models.options import Options
 from halo_tui.models.problems import Findings
 from halo_tui.models.questions import Question
@@ -34,6 +35,7 @@ class Running:
         self._asking: Ask | None = None
         self._run: Worker[None] | None = None
         self._set_aside: set[str] = set()
+        self._drafts: dict[str, str] = {}
 
     async def start(self, *, given: bool = False) -> None:
         """Ask for what is missing, then run; `given`: take what was given with the command without asking again."""
@@ -66,7 +68,7 @@ class Running:
         fresh = (question for question in questions if question.interrupt.id not in self._set_aside)
         question = next(fresh, None)
         if question is not None:
-            self._ask(question)
+            self.ask(question)
 
     def open_question(self) -> None:
         """Open the form for the oldest question."""
@@ -74,7 +76,25 @@ class Running:
         if not questions:
             self._workbench.tell("The run asks nothing")
         elif self._asking is None:
-            self._ask(questions[0])
+            self.ask(questions[0])
+
+    def ask(self, question: Question) -> None:
+        """Open the form for a question of the run here, or of a kept one."""
+        if self._asking is None:
+            self._asking = Ask(question, self._drafts.get(question.id, ""))
+            self._workbench.host.push_screen(self._asking, lambda answer: self._answered(question, answer))
+
+    def go_on(self, run: Coroutine[Any, Any, None], *, at_once: bool = False) -> None:
+        """Let the session do a run; one that is refused is told of, and leaves things as they were."""
+        run = self._telling(run)
+        self._run = self._workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
+        self._workbench.run_began(at_once=at_once)
+
+    @property
+    def launch(self) -> Launch:
+        """What answers the agents."""
+        options = self._options
+        return choose_launch(self._workbench.document.path, replies=options.replies, model=options.model)
 
     def _refused(self, findings: Findings) -> bool:
         workbench = self._workbench
@@ -112,27 +132,34 @@ class Running:
         return values
 
     def _begin(self, program: Program, pipeline: Pipeline, inputs: JsonObject, *, at_once: bool) -> None:
-        options, workbench = self._options, self._workbench
-        launch = choose_launch(workbench.document.path, replies=options.replies, model=options.model)
         self._set_aside.clear()
-        self._go_on(workbench.session.run(program, pipeline.name.text, inputs, launch), at_once=at_once)
+        run = self._workbench.session.run(program, pipeline.name.text, inputs, self.launch)
+        self.go_on(run, at_once=at_once)
 
-    def _go_on(self, run: Coroutine[Any, Any, None], *, at_once: bool = False) -> None:
-        self._run = self._workbench.run_worker(run, name="the run", group="run", exclusive=True, exit_on_error=False)
-        self._workbench.run_began(at_once=at_once)
-
-    def _ask(self, question: Question) -> None:
-        self._asking = Ask(question)
-        self._workbench.host.push_screen(self._asking, lambda answer: self._answered(question, answer))
+    async def _telling(self, run: Coroutine[Any, Any, None]) -> None:
+        try:
+            await run
+        except HaloError as refusal:
+            self._workbench.tell(refusal.message, failed=True)
+        await self._workbench.keeping.look(again=True)
 
     def _answered(self, question: Question, answer: Answer | None) -> None:
         self._asking = None
-        session, name = self._workbench.session, question.interrupt.id
+        session, name = self._workbench.session, question.id
         self._set_aside.add(name)
         if answer is None:
-            self._workbench.tell("F4 opens the question again")
+            self._workbench.tell("The question stays open; F4 or the inbox (Alt+5) opens it again")
         elif answer.later:
             session.leave_open(name)
         elif not session.answer(name, answer.value):
-            self._go_on(session.resume(name, answer.value))
+            self.go_on(self._answer_kept(question, answer))
         self.offer_question()
+
+    async def _answer_kept(self, question: Question, answer: Answer) -> None:
+        session = self._workbench.session
+        self._drafts[question.id] = answer.typed
+        await session.answer_kept(question.run_id, question.id, answer.value)
+        del self._drafts[question.id]
+        error = session.view.error
+        if error is not None and error["type"] == "InterruptExpired":
+            self._workbench.tell("The answer came too late: the time of the question was over", failed=True)

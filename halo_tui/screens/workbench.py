@@ -24,15 +24,19 @@ from halo_tui.models.lines import Line, one_line, pretty
 from halo_tui.models.marks import gutter, underlines
 from halo_tui.models.options import Options
 from halo_tui.models.problems import Checker, Findings, Problem, next_problem
+from halo_tui.models.project import Project
+from halo_tui.models.run import RunView
 from halo_tui.models.session import Session
 from halo_tui.screens.dialogs import Confirm, Help
 from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
 from halo_tui.widgets.output import Output
-from halo_tui.widgets.panes import Data, Problems, Stages
+from halo_tui.widgets.panes import Data, Inbox, Problems, Runs, Stages
 from halo_tui.widgets.rows import Rows
 
 if TYPE_CHECKING:
+    from halo_tui.models.stored import Replay
+    from halo_tui.screens.keeping import Keeping
     from halo_tui.screens.running import Running
 
 CHECK_AFTER: Final = 0.12
@@ -40,6 +44,9 @@ CHECK_AFTER: Final = 0.12
 
 TYPING: Final = 1.0
 """Seconds after a change of the text in which no question opens: the next key would answer it unread."""
+
+LOOK_FROM: Final = 0.5
+"""Seconds after which the kept runs are looked at, so that the first keys do not wait for that."""
 
 SHOW_EVERY: Final = 0.05
 """Seconds between two repaints of a run, however fast its events come."""
@@ -53,7 +60,7 @@ WIDE: Final = 100
 TALL: Final = 30
 """Rows from which there is room for more."""
 
-RUN_PANES: Final = ("stages", "output", "data")
+RUN_PANES: Final = ("stages", "output", "data", "inbox", "runs")
 PANES: Final = ("editor", "problems", *RUN_PANES)
 
 
@@ -69,9 +76,10 @@ class Workbench(Screen[None]):
         super().__init__(classes="-at-editor")
         self.document = document
         self.findings: Findings | None = None
-        self.session = Session(self._run_changed)
+        self.session = Session(self._run_changed, Project(options.open_store))
         self._options = options
         self._runs: Running | None = None
+        self._kept: Keeping | None = None
         self._tree = DataTree()
         self._checker = Checker()
         self._edited_at = 0.0
@@ -95,6 +103,8 @@ class Workbench(Screen[None]):
                 yield Stages()
                 yield Output()
                 yield Data()
+                yield Inbox()
+                yield Runs()
         yield Status()
         yield Footer(show_command_palette=False, compact=True)
 
@@ -105,6 +115,10 @@ class Workbench(Screen[None]):
         self._check_soon()
         if self._options.run:
             self._start(given=True)
+        self.set_timer(LOOK_FROM, self._watch)
+
+    def _watch(self) -> None:
+        self.run_worker(self.keeping.watch(), name="the list of runs", group="watch", exit_on_error=False)
 
     async def on_unmount(self) -> None:
         await self.session.close()
@@ -120,6 +134,26 @@ class Workbench(Screen[None]):
         return self._runs
 
     @property
+    def keeping(self) -> Keeping:
+        """The kept runs of the project."""
+        if self._kept is None:
+            # Imported here for the same reason.
+            from halo_tui.screens.keeping import Keeping
+
+            self._kept = Keeping(self)
+        return self._kept
+
+    @property
+    def replay(self) -> Replay | None:
+        """The kept run that is looked back at."""
+        return None if self._kept is None else self._kept.replay
+
+    @property
+    def shown(self) -> RunView:
+        """The run on the screen: the one looked back at, else the one made here."""
+        return self.session.view if self.replay is None else self.replay.view
+
+    @property
     def host(self) -> App[int]:
         """The application, with the type of its result."""
         return cast("App[int]", self.app)  # pyright: ignore[reportUnknownMemberType] - Textual leaves it open
@@ -128,9 +162,15 @@ class Workbench(Screen[None]):
 
     @property
     def editor(self) -> Editor:
-        return self.query_one(Editor)
+        """The editor of the document."""
+        return self.query_one("#editor", Editor)
 
-    @on(Editor.TextEdited)
+    @property
+    def shown_editor(self) -> Editor:
+        """The editor, or the program of the run looked back at where that is another text."""
+        return self.query_one("#replayed", Editor) if self.has_class("-replaying") else self.editor
+
+    @on(Editor.TextEdited, "#editor")
     def _text_edited(self) -> None:
         self.document.text = self.editor.text
         self._edited_at = time.monotonic()
@@ -208,7 +248,7 @@ class Workbench(Screen[None]):
         unsaved, active = self.document.dirty, self.session.view.active
         if unsaved or active:
             lost = [f"{self.document.path.name} has changes that are not saved."] if unsaved else []
-            lost += ["A run is going on; it will be stopped."] if active else []
+            lost += ["A run is going on; it is stopped and kept, so that it can be gone on with."] if active else []
             choices = [("save", "Save and quit")] if unsaved else []
             choices += [("quit", "Quit without saving" if unsaved else "Quit"), ("cancel", "Cancel")]
             choice = await self.host.push_screen_wait(Confirm("Quit?", "\n".join(lost), choices))
@@ -231,7 +271,7 @@ class Workbench(Screen[None]):
         self.running.open_question()
 
     def action_copy_output(self) -> None:
-        self.host.copy_to_clipboard(pretty(self.session.view.output))
+        self.host.copy_to_clipboard(pretty(self.shown.output))
         self.tell("The output was sent to the terminal's clipboard")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -244,6 +284,7 @@ class Workbench(Screen[None]):
             "run": not active,
             "stop": active,
             "answer": bool(self.session.questions),
+            **dict.fromkeys(("step", "continue_run", "close_replay"), self.replay is not None),
         }
 
     def _show_keys(self) -> None:
@@ -255,6 +296,8 @@ class Workbench(Screen[None]):
 
     def run_began(self, *, at_once: bool = False) -> None:
         """A run starts: show its stages; the program where it was only just opened, which marks them too."""
+        if self.replay is not None:
+            self.action_close_replay()
         self._pane_chosen = self._concluded = False
         self._show_pane("editor" if at_once else self._narrow_pane("stages"), "stages")
         self._tick.resume()
@@ -270,10 +313,7 @@ class Workbench(Screen[None]):
         if not self.is_running:
             return
         run = self.session.view
-        self.query_one(Stages).show_run(run)
-        self.query_one(Output).show_run(run)
-        self._tree.show(run)
-        self.query_one(Data).show_tree(self._tree)
+        self._show_panes()
         self._show_marks()
         self._show_status()
         self._show_keys()
@@ -281,6 +321,18 @@ class Workbench(Screen[None]):
             self._runs.offer_question()
         if not run.active and not self._concluded:
             self._conclude()
+
+    def _show_panes(self) -> None:
+        replay, stages = self.replay, self.query_one(Stages)
+        if replay is None:
+            stages.show_run(self.session.view)
+            self._tree.show(self.session.view)
+        else:
+            stages.show_entries(replay.rows, replay.position)
+            self._tree.show(replay.view, replay.changed)
+        self.query_one(Output).show_run(self.shown)
+        self.query_one(Data).show_tree(self._tree)
+        self._show_inbox()
 
     def _conclude(self) -> None:
         self._concluded = True
@@ -292,14 +344,71 @@ class Workbench(Screen[None]):
     def _stage_chosen(self, event: Rows.Chosen) -> None:
         line = self.query_one(Stages).items[event.index][1].source_line
         self._show_pane("editor", None)
-        self.editor.focus()
-        self.editor.go_to((line - 1, 0))
+        self.shown_editor.focus()
+        self.shown_editor.go_to((max(0, line - 1), 0))
 
     @on(Rows.Chosen, "#data")
     def _value_chosen(self, event: Rows.Chosen) -> None:
         data = self.query_one(Data)
         self._tree.toggle(data.items[event.index])
         data.show_tree(self._tree)
+
+    # --- kept runs -------------------------------------------------------------------------------------------
+
+    def show_kept(self) -> None:
+        """Show the kept runs and the open questions as they are now."""
+        self.query_one(Runs).show_kept(self.keeping.kept)
+        self._show_inbox()
+
+    def show_replay(self) -> None:
+        """Show the run that is looked back at, where it is looked at; the one made here when there is none."""
+        self._show_run()
+        replay = self.replay
+        if replay is not None and replay.marked_line:
+            self.shown_editor.go_to((replay.marked_line - 1, 0))
+
+    async def show_program_of(self, replay: Replay | None) -> None:
+        """Show the program of a run beside it, where it is not the text of the editor; without a run the editor."""
+        await self.query("#replayed").remove()
+        other = replay is not None and replay.program != self.document.text
+        if replay is not None and other:
+            await self.query_one("#writing").mount(Editor(replay.program, id="replayed", read_only=True), before=0)
+        self.set_class(other, "-replaying")
+        if replay is not None:
+            self.action_show_pane("stages")
+
+    def action_step(self, by: int) -> None:
+        """Look at the stage before or after."""
+        if self.replay is not None:
+            self.keeping.go(self.replay.position + by)
+
+    def action_continue_run(self) -> None:
+        self.run_worker(self.keeping.continue_from_here(), group="start", exclusive=True, exit_on_error=False)
+
+    def action_close_replay(self) -> None:
+        self.run_worker(self.keeping.close(), group="replay", exit_on_error=False)
+
+    @on(Rows.Moved, "#stages")
+    def _entry_chosen(self) -> None:
+        if self.replay is not None:
+            self.keeping.go(self.query_one(Stages).cursor)
+
+    @on(Rows.Chosen, "#inbox")
+    def _question_chosen(self, event: Rows.Chosen) -> None:
+        question, _ = self.query_one(Inbox).items[event.index]
+        self.keeping.choose_question(question)
+
+    @on(Rows.Chosen, "#runs")
+    def _run_chosen(self, event: Rows.Chosen) -> None:
+        line = self.query_one(Runs).items[event.index]
+        self.run_worker(self.keeping.open(line.run_id), group="replay", exclusive=True, exit_on_error=False)
+
+    def _show_inbox(self) -> None:
+        if self._kept is not None:
+            questions = self._kept.questions
+            self.query_one(Inbox).show_questions(questions, self._kept.kept.trouble)
+            for tabs in self.query(Tabs):
+                tabs.waiting = len(questions)
 
     # --- panes -----------------------------------------------------------------------------------------------
 
@@ -308,7 +417,7 @@ class Workbench(Screen[None]):
         self._pane_chosen = True
         in_run = name in RUN_PANES
         self._show_pane(name if in_run else "editor", name if in_run else None)
-        self.query_one(f"#{name}", Widget).focus()
+        self._pane(name).focus()
 
     def action_next_pane(self, step: int = 1) -> None:
         self.action_show_pane(PANES[(self._focused_pane() + step) % len(PANES)])
@@ -321,7 +430,10 @@ class Workbench(Screen[None]):
         self.action_show_pane(event.pane)
 
     def _focused_pane(self) -> int:
-        return next((at for at, name in enumerate(PANES) if self.query_one(f"#{name}").has_focus), 0)
+        return next((at for at, name in enumerate(PANES) if self._pane(name).has_focus), 0)
+
+    def _pane(self, name: str) -> Widget:
+        return self.shown_editor if name == "editor" else self.query_one(f"#{name}", Widget)
 
     def _narrow_pane(self, name: str) -> str:
         """The pane that a narrow screen shows; a wide one has the editor in sight anyway."""
@@ -336,7 +448,7 @@ class Workbench(Screen[None]):
             for name in RUN_PANES:
                 self.query_one(f"#{name}").set_class(name == run_pane, "-active")
         if self.focused is not None and not self.focused.is_on_screen:
-            self.query_one(f"#{narrow}", Widget).focus()
+            self._pane(narrow).focus()
 
     # --- the rest --------------------------------------------------------------------------------------------
 
@@ -361,14 +473,18 @@ class Workbench(Screen[None]):
 
     def _show_marks(self) -> None:
         problems = self.findings.problems if self.findings else ()
-        self.editor.show_gutter(gutter(problems, self.session.view.running_lines))
+        replay = self.replay
+        lines = self.session.view.running_lines if replay is None else frozenset((replay.marked_line,))
+        self.editor.show_gutter(gutter(problems, lines))
+        if self.has_class("-replaying"):
+            self.shown_editor.show_gutter(gutter((), lines))
 
     def _show_status(self) -> None:
-        row, column = self.editor.cursor_location
+        row, column = self.shown_editor.cursor_location
         edited: Line = ((" ●", "warning"),) if self.document.dirty else ()
         name = one_line(self.document.path.name, 40)
         found: Line = self.findings.summary if self.findings else ()
         key: Line = (("F8", "accent"),) if found else ()
         status = self.query_one(Status)
         status.left = ((f" {name}", "title"), *edited, (f"  {row + 1}:{column + 1}  ", "dim"), *found, *key)
-        status.right = self.session.view.summary(time.monotonic())
+        status.right = self.shown.summary(time.monotonic())

@@ -36,6 +36,8 @@ class Tabs(Widget):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tab--active", "tab--idle"}
 
     active: reactive[str] = reactive("")
+    waiting: reactive[int] = reactive(0)
+    """How many questions are open, beside the name of the inbox."""
 
     @dataclass
     class Selected(Message):
@@ -56,7 +58,7 @@ class Tabs(Widget):
     def render(self) -> Content:
         return Content.assemble(
             *(
-                (f" {pane.capitalize()} ", self.get_visual_style(f"tab--{'active' if pane == self.active else 'idle'}"))
+                (self._label(pane), self.get_visual_style(f"tab--{'active' if pane == self.active else 'idle'}"))
                 for pane in self._panes
             )
         )
@@ -64,7 +66,11 @@ class Tabs(Widget):
     def on_click(self, event: events.Click) -> None:
         at = 0
         for pane in self._panes:
-            at += len(pane) + 2
+            at += len(self._label(pane))
             if event.x < at:
                 self.post_message(self.Selected(self, pane))
                 return
+
+    def _label(self, pane: str) -> str:
+        badge = f" {self.waiting}" if pane == "inbox" and self.waiting else ""
+        return f" {pane.capitalize()}{badge} "

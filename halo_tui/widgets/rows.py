@@ -47,6 +47,16 @@ class Rows(ScrollView, Generic[T], can_focus=True):
         def control(self) -> Rows[object]:
             return self.rows
 
+    @dataclass
+    class Moved(Message):
+        """A person moved the cursor; it stands where `rows.cursor` says."""
+
+        rows: Rows[object]
+
+        @property
+        def control(self) -> Rows[object]:
+            return self.rows
+
     def __init__(self, line_of: Callable[[T], Line], *, id: str, classes: str = "") -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes=classes)
         self._line_of = line_of
@@ -81,20 +91,24 @@ class Rows(ScrollView, Generic[T], can_focus=True):
     def on_click(self, event: events.Click) -> None:
         index = event.y + self.scroll_offset.y
         if index < len(self.items):
-            self.cursor = index
+            self._move_to(index)
             self.action_choose()
 
     def action_move(self, by: int) -> None:
-        self.cursor += by
+        self._move_to(self.cursor + by)
 
     def action_page(self, by: int) -> None:
-        self.cursor += by * max(1, self.size.height - 1)
+        self._move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def action_first(self) -> None:
-        self.cursor = 0
+        self._move_to(0)
 
     def action_last(self) -> None:
-        self.cursor = len(self.items) - 1
+        self._move_to(len(self.items) - 1)
+
+    def _move_to(self, index: int) -> None:
+        self.cursor = index
+        self.post_message(self.Moved(self))  # pyright: ignore[reportArgumentType] - T is any row
 
     def action_choose(self) -> None:
         if self.items:

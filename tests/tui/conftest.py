@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from halo_runtime.store.files import FileRunStore
 from halo_tui.app import WorkbenchApp
 from halo_tui.models.document import Document
 from halo_tui.models.options import Options
@@ -77,7 +78,8 @@ def bench(tmp_path: Path) -> OpenBench:
         path.write_text(program, encoding="utf-8")
         if replies is not None:
             (tmp_path / "main.replies.json").write_text(json.dumps(replies), encoding="utf-8")
-        app = WorkbenchApp(Document.open(path), Options(inputs=inputs or {}, run=run))
+        options = Options(inputs=inputs or {}, run=run, open_store=lambda: FileRunStore(tmp_path / ".halo"))
+        app = WorkbenchApp(Document.open(path), options)
         async with app.run_test(size=size, notifications=True) as pilot:
             bench = Bench(app, pilot)
             await bench.until(lambda: app.screen_stack[1:] and bench.screen.findings)

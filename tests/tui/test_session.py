@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import halo_lang
+from halo_runtime.store.files import FileRunStore
 from halo_tui.models.launch import EMBEDDED_MODEL, Launch, choose_launch, embedded_model_installed
+from halo_tui.models.project import Project
 from halo_tui.models.session import Session
 
 ASKING = 'pipeline Main() -> Result:\n  "x" |! yield("Go?") as go |> System.Value(go)\n'
@@ -19,9 +21,9 @@ ASKING = 'pipeline Main() -> Result:\n  "x" |! yield("Go?") as go |> System.Valu
 class Watched(Session):
     """A session that one can wait for."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: Path) -> None:
         self._change = asyncio.Event()
-        super().__init__(self._change.set)
+        super().__init__(self._change.set, Project(lambda: FileRunStore(root)))
 
     async def until(self, holds: Callable[[], object]) -> None:
         async with asyncio.timeout(30):
@@ -31,14 +33,20 @@ class Watched(Session):
 
 
 @pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A folder of kept runs."""
+    return tmp_path / ".halo"
+
+
+@pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     path = tmp_path / "replies.json"
     path.write_text(json.dumps({"Bot": "hi"}))
     return Launch(replies=path)
 
 
-async def test_a_run_ends_with_its_output_data_and_stages(launch: Launch) -> None:
-    session = Watched()
+async def test_a_run_ends_with_its_output_data_and_stages(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
     program = halo_lang.parse(
         'agent Bot [openai/gpt-4o-mini]\npipeline Main() -> Result:\n  "x" |> Bot.say() as said\n'
     )
@@ -49,8 +57,8 @@ async def test_a_run_ends_with_its_output_data_and_stages(launch: Launch) -> Non
     await session.close()
 
 
-async def test_a_question_is_answered_while_the_engine_waits(launch: Launch) -> None:
-    session = Watched()
+async def test_a_question_is_answered_while_the_engine_waits(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
     running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
     await session.until(lambda: session.questions)
     (question,) = session.questions
@@ -61,8 +69,8 @@ async def test_a_question_is_answered_while_the_engine_waits(launch: Launch) -> 
     assert (session.view.status, session.view.output, session.questions) == ("completed", False, ())
 
 
-async def test_a_question_left_open_pauses_the_run_and_is_answered_later(launch: Launch) -> None:
-    session = Watched()
+async def test_a_question_left_open_pauses_the_run_and_is_answered_later(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
     running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
     await session.until(lambda: session.questions)
     (question,) = session.questions
@@ -70,26 +78,26 @@ async def test_a_question_left_open_pauses_the_run_and_is_answered_later(launch:
     await running
     assert session.view.status == "paused"
     assert [open_one.interrupt.id for open_one in session.questions] == [question.interrupt.id]
-    await session.resume(question.interrupt.id, "yes")
+    await session.answer_kept(session.view.run_id, question.id, "yes")
     assert (session.view.status, session.view.output, session.questions) == ("completed", "yes", ())
 
 
-async def test_a_missing_argument_fails_the_run_with_the_reason(launch: Launch) -> None:
-    session = Watched()
+async def test_a_missing_argument_fails_the_run_with_the_reason(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
     program = halo_lang.parse("pipeline Main(a: String) -> Result:\n  a |> System.Value(a)\n")
     await session.run(program, "Main", {}, launch)
     assert session.view.error is not None
     assert session.view.error["type"] == "InputError"
 
 
-async def test_replies_that_cannot_be_read_fail_the_run(tmp_path: Path) -> None:
-    session = Watched()
+async def test_replies_that_cannot_be_read_fail_the_run(tmp_path: Path, runs: Path) -> None:
+    session = Watched(runs)
     await session.run(halo_lang.parse(ASKING), "Main", {}, Launch(replies=tmp_path / "none.json"))
     assert session.view.status == "failed"
 
 
-async def test_a_cancelled_run_is_shown_as_interrupted(launch: Launch) -> None:
-    session = Watched()
+async def test_a_cancelled_run_is_shown_as_interrupted(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
     running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
     await session.until(lambda: session.questions)
     running.cancel()

@@ -1,0 +1,131 @@
+"""The runs that a project keeps, as the workbench lists them: every run, and the questions that are open.
+
+The store is opened when it is first needed, so that the editor does not wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from halo_runtime.errors import HaloError
+from halo_runtime.json_types import JsonObject
+from halo_tui.models.lines import Line, ago, counted, one_line, preview, visible
+from halo_tui.models.questions import Question
+from halo_tui.models.run import STATES
+
+if TYPE_CHECKING:
+    from halo_runtime.store.files import FileRunStore
+
+OpenStore = Callable[[], "FileRunStore"]
+
+MAX_LISTED: Final = 500
+"""Runs that are listed, the latest; `halo runs` lists them all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """One kept run in the list. `about` tells runs of one pipeline apart: their input, or what is wrong."""
+
+    run_id: str
+    status: str
+    pipeline: str
+    about: str
+    updated_at: datetime | None
+    questions: int = 0
+    origin: str = ""
+    """`<run>@<entry>` where it continues another run."""
+
+    def line(self, now: datetime) -> Line:
+        """One row: sign, pipeline, how long ago, open questions, input, and what it continues."""
+        glyph, role = STATES.get(self.status, STATES["idle"])
+        since = "" if self.updated_at is None else f"  {ago(self.updated_at, now)}"
+        return (
+            (f"{glyph} ", role),
+            (f"{self.status:<11} " if role in ("wait", "error", "warning") else "", role),
+            (one_line(self.pipeline, 40), "text"),
+            (since, "dim"),
+            (f"  {counted(self.questions, 'question')}" if self.questions else "", "wait"),
+            (f"  {self.about}" if self.about else "", "error" if self.status == "damaged" else "dim"),
+            (f"  ↳ {self.origin}" if self.origin else "", "dim"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a project keeps, at one moment. `older` runs are left out of `runs`; `trouble` is why there may be more."""
+
+    runs: tuple[RunLine, ...] = ()
+    questions: tuple[Question, ...] = ()
+    older: int = 0
+    trouble: str = ""
+
+    def find(self, run_id: str) -> RunLine | None:
+        """The line of a run."""
+        return next((line for line in self.runs if line.run_id == run_id), None)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether a process is at work on one of the runs: its end may go unnoted."""
+        return any(line.status == "running" for line in self.runs)
+
+
+class Project:
+    """The kept runs. What reads files may be called in any thread."""
+
+    def __init__(self, open_store: OpenStore) -> None:
+        self._open_store = open_store
+        self._inputs: dict[str, str] = {}
+
+    @cached_property
+    def store(self) -> FileRunStore:
+        """Where the runs are kept."""
+        return self._open_store()
+
+    def look(self, now: datetime) -> Kept:
+        """The runs and the open questions as they are now. Looking changes nothing."""
+        lines = self.store.runs(now)
+        runs = tuple(self._line(line) for line in lines[:MAX_LISTED])
+        try:
+            questions, trouble = tuple(map(stored_question, self.store.open_interrupts(now))), ""
+        except HaloError as error:
+            questions, trouble = (), error.message
+        return Kept(runs, questions, max(0, len(lines) - MAX_LISTED), trouble)
+
+    def _line(self, line: JsonObject) -> RunLine:
+        damaged = line["status"] == "damaged"
+        moment = line["updatedAt"]
+        return RunLine(
+            run_id=line["runId"],
+            status=line["status"],
+            pipeline=line["pipeline"] or line["runId"],
+            about=one_line(line["problem"], 200) if damaged else self._input(line["runId"]),
+            updated_at=datetime.fromisoformat(moment) if moment else None,
+            questions=line["interrupts"],
+            origin=f"{line['parent']}@{line['forkedAt']}" if line["parent"] else "",
+        )
+
+    def _input(self, run_id: str) -> str:
+        """A run's arguments in a few words; a run keeps its first line for good, so it is read once."""
+        if run_id not in self._inputs:
+            try:
+                self._inputs[run_id] = digest_of(self.store.header(run_id)["input"].items())
+            except HaloError:
+                return ""
+        return self._inputs[run_id]
+
+
+def digest_of(arguments: Iterable[tuple[str, object]]) -> str:
+    """Arguments on one line: `text="Hello", n=3`."""
+    return ", ".join(f"{visible(name)}={preview(value, 40)}" for name, value in arguments)
+
+
+def stored_question(document: JsonObject) -> Question:
+    """An open question from the list of a store."""
+    from halo_runtime.results import Interrupt
+
+    interrupt = Interrupt.from_stored({"path": "", "binding": None, **document})
+    return Question(interrupt, document["pipeline"])
