@@ -76,7 +76,7 @@ def order_of(stored: StoredRun, analysis: Analysis, recorder: RunLog | None) -> 
         pipeline=stored.pipeline,
         inputs=stored.header["input"],
         run_id=stored.run_id,
-        journal=Journal(kept, begun=stored.begun, recorder=recorder),
+        journal=Journal(kept, begun=stored.begun, aborted=stored.aborted, recorder=recorder),
         timeout=stored.header["timeout"],
         time_left={} if closing is None else closing["timeLeft"],
     )

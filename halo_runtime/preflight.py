@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Final, Literal, TypeAlias
 
 from halo_lang.nodes import Call
 from halo_lang.records import record
+from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.fingerprints import Fingerprints
 from halo_runtime.engine.plan import Plan, StagePlan
@@ -69,7 +71,7 @@ class Rehearsal:
     def __init__(
         self, stored: StoredRun, plan: Plan, order: Order, reuse: Reuse, walked: Walked, at: int | None
     ) -> None:
-        self.order = order
+        self.order = replace(order, spent=tuple(charges(order.journal)))
         self.left = walked.left(plan)
         self.difference: Difference | None = reuse.difference
         self._stored = stored

@@ -81,8 +81,8 @@ def ending_of(problem: BaseException) -> str:
     return "paused" if isinstance(problem, Paused) else "cancelled"
 
 
-def _nobody() -> JsonObject | None:
-    """Most effects are nobody's answer."""
+def _nothing() -> JsonObject | None:
+    """Most effects are nobody's answer, and count for nothing in budgets."""
     return None
 
 
@@ -125,13 +125,15 @@ class Effects:
         origins: Origins = NO_ORIGINS,
         guards: Origins = NO_ORIGINS,
         once: bool = False,
-        answer: Callable[[], JsonObject | None] = _nobody,
+        answer: Callable[[], JsonObject | None] = _nothing,
+        charge: Callable[[], JsonObject | None] = _nothing,
     ) -> Json:
         """The result of the effect at `path`: from the journal if it is there, else from `do()`, then recorded.
 
         `do` returns a JSON value or raises a HaloError, which is recorded too. A pause leaves no record: the effect
         has not ended. `once`: it must not happen twice, so that it begins is kept before it does. `answer` tells who
-        gave it, for answers. Raises ReplayError where the journal holds another request at this path.
+        gave it, for answers, `charge` what it counts for in budgets. Raises ReplayError where the journal holds
+        another request at this path.
         """
         asked = digest(request)
         record = self.journal.find(path) or self._reused(path, kind, asked)
@@ -142,7 +144,8 @@ class Effects:
 
         def note(outcome: Outcome, result: Json) -> None:
             sources = (tuple(sorted(origins)), tuple(sorted(guards)))
-            self.journal.append(EffectRecord(path, kind, asked, outcome, result, *sources, answer=answer()))
+            entry = EffectRecord(path, kind, asked, outcome, result, *sources, answer=answer(), charge=charge())
+            self.journal.append(entry)
 
         if once:
             self.journal.begin(path)

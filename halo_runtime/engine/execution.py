@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from halo_lang import Program, nodes
 from halo_lang.records import record
+from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
@@ -41,7 +43,8 @@ class Order:
 
     `reuse` is the run that this one continues. `rehearsal`: walk as far as the journal reaches and do nothing.
     `time_left` are the seconds that time limits had when the run stopped, by path. `used`: what is still to be
-    configured, None for all that can be reached.
+    configured, None for all that can be reached. `max_spend` in USD; `spent` are the charges of calls that `reuse` is
+    going to give (see budgets.py).
     """
 
     program: Program
@@ -55,6 +58,8 @@ class Order:
     rehearsal: bool = False
     time_left: Mapping[str, float] = field(default_factory=dict[str, float])
     used: Reach | None = None
+    max_spend: Decimal | None = None
+    spent: tuple[JsonObject, ...] = ()
 
 
 @dataclass(slots=True)
@@ -103,6 +108,7 @@ class Execution:
             tools=tools,
             provider_of=services.provider,
             policies=policies,
+            ledger=_ledger(plan, order, policies),
             asker=services.asker,
             send=services.send,
             recording=recorder is not None,
@@ -216,6 +222,17 @@ class Execution:
         output = context.current if status in ("completed", "halted") else None
         origins = {name: tuple(sorted(found)) for name, found in frame.origins.items()}
         return RunResult(run.run_id, status, output, context, error, interrupts, origins)
+
+
+def _ledger(plan: Plan, order: Order, policies: Mapping[str, tuple[BoundRule, ...]]) -> Ledger:
+    """The run's budgets with what has been spent of them."""
+
+    def required(agent: str) -> Sequence[str]:
+        return plan.agent(agent).policies if isinstance(order.program.find(agent), nodes.Agent) else ()
+
+    ledger = Ledger(policies, required, order.max_spend)
+    ledger.open(order.journal, order.spent)
+    return ledger
 
 
 def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, Mapping[str, tuple[BoundRule, ...]]]:

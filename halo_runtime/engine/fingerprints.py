@@ -2,16 +2,17 @@
 
 A fingerprint covers the stage's syntax and the declarations that its calls lead to: an agent with its tools and
 policies, a tool; of a pipeline only how it is called, since its stages have fingerprints of their own. Comments,
-layout and places are in none of it.
+layout and places are in none of it, nor are budgets: a call that was made is made, whatever the limit is now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
-from halo_lang import nodes
+from halo_lang import catalog, nodes
 from halo_lang.source import Span
 from halo_runtime.engine.plan import Plan, StagePlan
 from halo_runtime.engine.reach import calls_in, fields_of
@@ -88,7 +89,16 @@ class Fingerprints:
 
     def _declared(self, names: Iterable[str]) -> dict[str, Shape]:
         found = [(name, self._plan.program.find(name)) for name in names]
-        return {f"{_kind(one)} {name}": shape(one) for name, one in found if one is not None}
+        return {f"{_kind(one)} {name}": _without_budgets(one) for name, one in found if one is not None}
+
+
+def _without_budgets(declaration: nodes.Declaration) -> Shape:
+    """The shape of a declaration; of a policy only the rules that look at what is said and done."""
+    if isinstance(declaration, nodes.Policy):
+        specs = [(rule, catalog.rule(rule.name.text)) for rule in declaration.rules]
+        kept = tuple(rule for rule, spec in specs if spec is None or "budget" not in spec.points)
+        declaration = replace(declaration, rules=kept)
+    return shape(declaration)
 
 
 def shape(node: Any) -> Shape:

@@ -38,7 +38,7 @@ def examine(frame: Frame, path: str, rules: Sequence[BoundRule], point: Point, t
         if point not in bound.rule.points:
             continue
         decision = _decide(bound, point, text, call)
-        _report(frame, path, bound, point, decision, call)
+        report(frame, path, bound.policy, bound.text, point, decision, call)
         if decision.action == "block":
             reasons.append(f"policy {bound.policy}, rule {bound.text}: {decision.reason or 'blocked'}")
         elif decision.text is not None:
@@ -58,20 +58,11 @@ def _decide(bound: BoundRule, point: Point, text: str, call: PolicyCall) -> Deci
         return Decision("block", f"the rule itself failed ({type(error).__name__})")
 
 
-def _report(frame: Frame, path: str, bound: BoundRule, point: Point, decision: Decision, call: PolicyCall) -> None:
+def report(frame: Frame, path: str, policy: str, rule: str, point: Point, decision: Decision, call: PolicyCall) -> None:
+    """Tell what a rule has decided, and count it where it stops or changes something."""
     run = frame.run
     if run.emitter.active:
-        run.emitter.emit(
-            PolicyDecided(run.run_id, path, bound.policy, bound.text, point, decision.action, decision.reason)
-        )
+        run.emitter.emit(PolicyDecided(run.run_id, path, policy, rule, point, decision.action, decision.reason))
     if decision.action != "allow":
-        frame.strand.violations.append(
-            {
-                "policy": bound.policy,
-                "rule": bound.text,
-                "point": point,
-                "action": decision.action,
-                "agent": call.agent,
-                "method": call.method,
-            }
-        )
+        told = {"policy": policy, "rule": rule, "point": point, "action": decision.action}
+        frame.strand.violations.append({**told, "agent": call.agent, "method": call.method})

@@ -28,7 +28,8 @@ class EffectRecord:
     `request_sha256` tells what was asked, `result` is its JSON result (the error's JSON when it failed, null when it
     was cancelled). `origins` are the effects its request's values came from, `guards` those that the conditions on
     the way to it read. `reused`: taken from the journal of the run that this one continues. `answer` tells of an
-    answer who gave it, when and how.
+    answer who gave it, when and how. `charge` tells of an agent's call what it counts for in budgets, or which of them
+    refused it (see budgets.py).
     """
 
     path: str
@@ -40,6 +41,12 @@ class EffectRecord:
     guards: tuple[str, ...] = ()
     reused: bool = False
     answer: JsonObject | None = None
+    charge: JsonObject | None = None
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether a budget kept it from being done."""
+        return self.charge is not None and "refused" in self.charge
 
     def to_json(self) -> JsonObject:
         """All fields; those that seldom hold anything only where they do."""
@@ -55,6 +62,7 @@ class EffectRecord:
             "guards": list(self.guards),
             "reused": self.reused,
             "answer": self.answer,
+            "charge": self.charge,
         }
         return document | {name: value for name, value in seldom.items() if value}
 
@@ -71,6 +79,7 @@ class EffectRecord:
             guards=tuple(document.get("guards", ())),
             reused=document.get("reused", False),
             answer=document.get("answer"),
+            charge=document.get("charge"),
         )
 
 
@@ -133,14 +142,21 @@ class Journal:
     """An append-only list of effect records with a look-up by path; `recorder` keeps each as it comes.
 
     `begun` are paths of effects that had begun when the journal was written: those without a record are in doubt.
+    `aborted` are the charges of calls that were broken off and are to be made again: they were made all the same.
     Raises ValueError when a path is recorded twice: paths are the identity of effects, a collision is a defect.
     """
 
     def __init__(
-        self, records: Iterable[EffectRecord] = (), *, begun: Iterable[str] = (), recorder: Recorder | None = None
+        self,
+        records: Iterable[EffectRecord] = (),
+        *,
+        begun: Iterable[str] = (),
+        aborted: Iterable[JsonObject] = (),
+        recorder: Recorder | None = None,
     ) -> None:
         self._by_path: dict[str, EffectRecord] = {}
         self._begun = set(begun)
+        self.aborted = list(aborted)
         self.recorder: Recorder | None = None
         for entry in records:
             self.append(entry)
@@ -180,18 +196,23 @@ class Journal:
 
     def copy(self) -> Journal:
         """A journal of the same records that nobody keeps."""
-        return Journal(self, begun=self._begun)
+        return Journal(self, begun=self._begun, aborted=self.aborted)
 
     def without_cancelled(self) -> Journal:
         """A journal to go on from: what was cancelled is to be done again."""
-        return Journal(self._kept(), begun=self._begun, recorder=self.recorder)
+        going_on = Journal(self, begun=self._begun, aborted=self.aborted, recorder=self.recorder)
+        going_on.forget_cancelled()
+        return going_on
 
     def forget_cancelled(self) -> None:
         """Forget what was cancelled because the run was stopped: it is to be done again."""
-        self._by_path = {record.path: record for record in self._kept()}
+        self.aborted += charges_of_aborted(self)
+        self._by_path = {record.path: record for record in self if record.outcome != "cancelled"}
 
-    def _kept(self) -> list[EffectRecord]:
-        return [record for record in self if record.outcome != "cancelled"]
+
+def charges_of_aborted(records: Iterable[EffectRecord]) -> list[JsonObject]:
+    """What calls that were broken off count for."""
+    return [one.charge for one in records if one.outcome == "cancelled" and one.charge is not None]
 
 
 def error_to_record(error: errors.HaloError) -> JsonObject:

@@ -156,11 +156,12 @@ class Reuse:
 
 
 def _worth_keeping(past: Past) -> tuple[EffectRecord, ...]:
-    """The records that a new run may take: what failed, was cancelled or came too late is done anew."""
+    """The records that a new run may take: what failed, was refused, cancelled or came too late is done anew."""
     if past.completed:
         return past.records
     unfinished = _unfinished(past)
-    kept = [record for record in past.records if record.path not in unfinished and not record.path.endswith(TIMEOUT)]
+    over = [entry for entry in past.records if not (entry.was_refused or entry.path.endswith(TIMEOUT))]
+    kept = [entry for entry in over if entry.path not in unfinished]
     paths = {record.path for record in kept}
     # A question without an answer is asked anew, and its time begins anew.
     return tuple(r for r in kept if not r.path.endswith("/asked") or r.path.removesuffix("/asked") in paths)
@@ -202,10 +203,10 @@ def _failing_tail(records: list[EffectRecord]) -> set[str]:
 
 
 def _last_request(records: Sequence[EffectRecord], inside: str, dropped: set[str]) -> set[str]:
-    """The last model request under a path, and all that came of it."""
-    asked = [entry.path for entry in records if entry.kind == "model" and _is_inside(entry.path, inside)]
-    requests = [path for path in asked if path not in dropped]
-    if not requests:
+    """The last model request under a path, and all that came of it; nothing where it was a budget that refused it."""
+    asked = [entry for entry in records if _is_inside(entry.path, inside)]
+    requests = [entry.path for entry in asked if entry.kind == "model" and entry.path not in dropped]
+    if not requests or asked[-1].was_refused:
         return set()
     step = requests[-1].rpartition("/")[0]
     return {entry.path for entry in records if entry.path.startswith(f"{step}/")}

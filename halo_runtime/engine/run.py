@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TypeAlias
 
 from halo_lang import nodes
+from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock, iso
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.effects import Effects, Origins
@@ -52,6 +53,7 @@ class Run:
     tools: ToolBox
     provider_of: Callable[[str], ModelProvider]
     policies: Mapping[str, tuple[BoundRule, ...]]
+    ledger: Ledger
     asker: Asker
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)

@@ -10,7 +10,11 @@ from halo_runtime.policies.base import RuleFactory
 
 _FACTORIES: Final = {
     "Match": "halo_runtime.policies.output:match",
+    "MaxCalls": "halo_runtime.policies.budgets:max_calls",
     "MaxLength": "halo_runtime.policies.output:max_length",
+    "MaxSpend": "halo_runtime.policies.budgets:max_spend",
+    "MaxTokens": "halo_runtime.policies.budgets:max_tokens",
+    "MaxToolCalls": "halo_runtime.policies.budgets:max_tool_calls",
     "MinLength": "halo_runtime.policies.output:min_length",
     "RequireJSON": "halo_runtime.policies.output:require_json",
 }

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
+from halo_runtime.engine.budgets import Booking, reply_use, request_need
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.events import ModelDelta, ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, refuse
 from halo_runtime.engine.parallel import all_of
-from halo_runtime.errors import HaloError, StepLimitError, TimeoutExceeded, ToolError
+from halo_runtime.errors import HaloError, PolicyViolation, StepLimitError, TimeoutExceeded, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, Usage
 from halo_runtime.models.pricing import cost
@@ -63,6 +64,8 @@ class Conversation:
         self.messages = messages
         self.origins = origins
         self.model = frame.run.model or call.agent.model
+        # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
+        self.priced_as = call.agent.model if frame.run.scripted else self.model
         self.guarded = PolicyCall(call.agent.name, call.method, self.model)
         self.rules = frame.run.rules(call.agent)
         self.functions = {function.spec.name: function for function in call.functions}
@@ -142,18 +145,21 @@ class Conversation:
             run.emitter.emit(
                 ModelRequested(run.run_id, place, request.agent, request.method, request.model, shown, attempt)
             )
+        booking = run.ledger.book(self.guarded, lambda: request_need(request, self.priced_as))
         try:
             document = await run.effects.perform(
-                place, "model", request.identity(), lambda: self._complete(place, request),
-                origins=self.origins, guards=self.frame.guards,
+                place, "model", request.identity(), lambda: self._complete(place, request, booking),
+                origins=self.origins, guards=self.frame.guards, charge=lambda: booking.charge,
             )  # fmt: skip
         except HaloError as error:
+            if isinstance(error, PolicyViolation):
+                self.entry.not_tried()
             self._responded(place, None, {}, None, 0.0, error)
             raise
+        finally:
+            run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))
         reply, duration = ModelReply.from_json(document["reply"]), document["duration_ms"]
-        # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
-        priced_as = self.call.agent.model if run.scripted else self.model
-        price = cost(priced_as, reply.usage) if reply.cost is None else reply.cost
+        price = cost(self.priced_as, reply.usage) if reply.cost is None else reply.cost
         if run.effects.was_reused(place):
             self.entry.reused(reply)
         else:
@@ -161,7 +167,15 @@ class Conversation:
         self._responded(place, reply.text, _tokens(reply.usage), price, duration, None)
         return reply
 
-    async def _complete(self, place: str, request: ModelRequest) -> Json:
+    async def _complete(self, place: str, request: ModelRequest, booking: Booking) -> Json:
+        """Send a request, once the budgets admit it."""
+        async with booking:
+            reply, duration = await self._send(place, request)
+            booking.settle(reply_use(request, reply, self.priced_as))
+        return {"reply": reply.to_json(), "duration_ms": duration}
+
+    async def _send(self, place: str, request: ModelRequest) -> tuple[ModelReply, float]:
+        """A reply in the agent's time, and how many milliseconds it took."""
         run = self.frame.run
         limit = self.call.agent.directives.timeout
         begun = run.clock.monotonic()
@@ -179,7 +193,7 @@ class Conversation:
             if not timer.expired():
                 raise
             raise TimeoutExceeded(f"{self.call.label} took longer than {limit:g} s") from None
-        return {"reply": reply.to_json(), "duration_ms": round((run.clock.monotonic() - begun) * 1000, 3)}
+        return reply, round((run.clock.monotonic() - begun) * 1000, 3)
 
     def _responded(
         self, place: str, text: str | None, tokens: JsonObject, price: Decimal | None, duration: float,
@@ -275,6 +289,10 @@ class _Entry:
     def tried(self, attempt: int) -> None:
         self.last_attempt = attempt
         self._line["attempts"] += 1
+
+    def not_tried(self) -> None:
+        """A budget refused the try, so that it was not made."""
+        self._line["attempts"] -= 1
 
     def reused(self, reply: ModelReply) -> None:
         """The reply was paid for by the run that this one continues."""

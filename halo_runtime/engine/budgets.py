@@ -1,0 +1,315 @@
+"""What a run has used up of its budgets, and whether a call may still begin (spec 6, 12.3).
+
+A call is admitted before it begins and settled when it has ended, so calls that run side by side cannot use the same
+rest twice. Both happen inside the call's effect: what the journal holds is counted once, when the run begins, and is
+never asked about again. Shadows are no part of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from types import TracebackType
+from typing import Final
+
+from halo_lang.records import record
+from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.guards import BoundRule, refuse, report
+from halo_runtime.engine.journal import EffectRecord, Journal
+from halo_runtime.errors import ServiceError
+from halo_runtime.json_types import JsonObject
+from halo_runtime.models.base import ModelReply, ModelRequest, Usage
+from halo_runtime.models.pricing import cost
+from halo_runtime.policies.base import ALLOW, Decision, PolicyCall
+from halo_runtime.policies.budgets import Budget, Unit
+from halo_runtime.values import compact
+
+ASSUMED_REPLY: Final = 4096
+"""Tokens that a reply is taken to have at most where no `max_tokens` says it."""
+
+_BYTES_A_TOKEN: Final = 4
+_NOTHING: Final = Decimal(0)
+_COUNTS: Final[tuple[Unit, ...]] = ("calls", "tool_calls")
+"""Units in which a call weighs one and no estimate, so that the next one need not wait for its end."""
+
+
+# --- what calls need ----------------------------------------------------------------------------------------
+
+
+@record
+class Use:
+    """What a call uses up. `usd` is None where nobody knows."""
+
+    calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    usd: Decimal | None = _NOTHING
+
+    def of(self, unit: Unit) -> Decimal | None:
+        """The amount in a budget's unit."""
+        amount: int | Decimal | None = getattr(self, unit)
+        return Decimal(amount) if isinstance(amount, int) else amount
+
+    def to_json(self) -> JsonObject:
+        """For the journal; what is zero is left out."""
+        amounts = {"calls": self.calls, "tool_calls": self.tool_calls, "tokens": self.tokens}
+        document: JsonObject = {unit: amount for unit, amount in amounts.items() if amount}
+        return document if self.usd == 0 else document | {"usd": None if self.usd is None else str(self.usd)}
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Use:
+        """The inverse of `to_json`; other names are passed over."""
+        usd = document.get("usd", "0")
+        counts = {unit: document.get(unit, 0) for unit in ("calls", "tool_calls", "tokens")}
+        return cls(**counts, usd=None if usd is None else Decimal(usd))
+
+
+@record
+class Need:
+    """What a call will use: what is sent for certain, and with the reply at most. `bounded`: no reply can be longer."""
+
+    least: Use
+    most: Use
+    bounded: bool
+
+
+def request_need(request: ModelRequest, priced_as: str) -> Need:
+    """What a request will use, by an estimate of the tokens in it, at the price of the model id `priced_as`."""
+    sent = _tokens_sent(request)
+    made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
+    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(sent, 0)))
+    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(sent, made)))
+    return Need(least, most, bounded=request.max_tokens is not None)
+
+
+def reply_use(request: ModelRequest, reply: ModelReply, priced_as: str) -> Use:
+    """What a request has used. What the service did not say, or cannot be, is estimated: it is not nothing."""
+    usage, own = reply.usage, reply.cost
+    sent = _tokens_sent(request) if usage.input is None else max(0, usage.input)
+    made = _tokens_made(reply) if usage.output is None else max(0, usage.output)
+    if own is None or not own.is_finite() or own < 0:
+        own = cost(priced_as, Usage(sent, made, max(0, usage.cached or 0)))
+    return Use(calls=1, tokens=sent + made, usd=own)
+
+
+TOOL_CALL: Final = Need(Use(tool_calls=1), Use(tool_calls=1), bounded=True)
+"""What a call of a tool needs."""
+
+
+def _tokens_sent(request: ModelRequest) -> int:
+    calls = (call for message in request.messages for call in message.tool_calls)
+    texts = [message.content for message in request.messages]
+    texts += [f"{call.name}{call.arguments}" for call in calls]
+    texts += [f"{tool.name}{tool.description}{compact(tool.parameters)}" for tool in request.tools]
+    return _estimate(texts if request.json_schema is None else [*texts, compact(request.json_schema)])
+
+
+def _tokens_made(reply: ModelReply) -> int:
+    return _estimate([reply.text, *(call.arguments for call in reply.tool_calls)])
+
+
+def _estimate(texts: Iterable[str]) -> int:
+    """Tokens of texts, roughly; scripts of longer characters have more of them."""
+    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // _BYTES_A_TOKEN)
+
+
+# --- accounts -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Account:
+    """One budget of a run. `spent` is None when something was used of which nobody knows how much."""
+
+    policy: str
+    rule: str
+    budget: Budget
+    spent: Decimal | None = _NOTHING
+    reserved: Decimal = _NOTHING
+
+    def refusal(self, need: Need, model: str) -> str | None:
+        """Why a call may not begin, whatever those in progress come to; None where it may, now or later."""
+        unit, limit = self.budget.unit, self.budget.limit
+        amount = (need.most if need.bounded else need.least).of(unit)
+        if amount is None:
+            return f"no price of {model} is known; use a model with a known price, or limit the run by MaxTokens"
+        if self.spent is None:
+            return "what calls before this one have cost is not known; limit the run by MaxTokens instead"
+        if self.spent + amount <= limit:
+            return None
+        used = f"{_shown(self.spent, unit)} of {_shown(limit, unit)} used up"
+        return used if unit in _COUNTS else f"{used}, and the next call may need {_shown(amount, unit)}"
+
+    def has_room(self, need: Need) -> bool:
+        """Whether a call that is not refused may begin now, beside those in progress."""
+        most = need.most.of(self.budget.unit)
+        if most is None or self.spent is None:
+            return False
+        return not self.reserved or self.spent + self.reserved + most <= self.budget.limit
+
+    def reserve(self, need: Need) -> Decimal:
+        """Take a call's share out of what others may use; how much that is."""
+        most = need.most.of(self.budget.unit)
+        assert most is not None, "asked after `refusal`"
+        if self.budget.unit in _COUNTS:
+            self.spend(need.most)
+            return _NOTHING
+        self.reserved += most
+        return most
+
+    def settle(self, share: Decimal, use: Use) -> None:
+        """A call has ended that had reserved `share`."""
+        if self.budget.unit not in _COUNTS:
+            self.reserved -= share
+            self.spend(use)
+
+    def spend(self, use: Use) -> None:
+        """Something was used up."""
+        amount = use.of(self.budget.unit)
+        self.spent = None if amount is None or self.spent is None else self.spent + amount
+
+
+_WORDS: Final[Mapping[Unit, str]] = {"calls": "calls", "tool_calls": "tool calls", "tokens": "tokens"}
+
+
+def _shown(amount: Decimal, unit: Unit) -> str:
+    return f"${amount.normalize():f}" if unit == "usd" else f"{amount:f} {_WORDS[unit]}"
+
+
+# --- the ledger ---------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The budgets of one run: those of its policies, each shared by the agents that require it, and the run's own.
+
+    `required` gives the policies of an agent, by names, none for one that the program does not have. `max_spend` is
+    in USD.
+    """
+
+    policies: Mapping[str, tuple[BoundRule, ...]]
+    required: Callable[[str], Sequence[str]]
+    max_spend: Decimal | None = None
+    _by_policy: dict[str, tuple[_Account, ...]] = field(default_factory=dict[str, "tuple[_Account, ...]"])
+    _by_agent: dict[str, tuple[_Account, ...]] = field(default_factory=dict[str, "tuple[_Account, ...]"])
+    _settled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        for name, rules in self.policies.items():
+            budgets = ((bound, bound.rule) for bound in rules)
+            self._by_policy[name] = tuple(
+                _Account(name, bound.text, rule) for bound, rule in budgets if isinstance(rule, Budget)
+            )
+        if self.max_spend is not None:
+            own = _Account("run", f"MaxSpend({self.max_spend})", Budget("usd", self.max_spend))
+            self._by_policy[""] = (own,)
+
+    def open(self, journal: Journal, reused: Iterable[JsonObject]) -> None:
+        """Count what is spent already: by the run so far, and by what it takes from the run that it continues."""
+        for charge in (*charges(journal), *journal.aborted, *reused):
+            use = Use.from_json(charge)
+            for account in self._accounts(charge["agent"]):
+                account.spend(use)
+
+    def book(self, call: PolicyCall, need: Callable[[], Need]) -> Booking:
+        """A place in the budgets for a call of an agent, to be entered before it begins."""
+        return Booking(self, call, need)
+
+    def told(self, frame: Frame, path: str, call: PolicyCall, kept: EffectRecord | None) -> None:
+        """Report what the budgets decided about the call at `path`, from its record."""
+        if kept is None or kept.charge is None:
+            return
+        refused = kept.charge.get("refused", ())
+        for line in refused:
+            report(frame, path, line["policy"], line["rule"], "input", Decision("block", line["reason"]), call)
+        if not refused and frame.run.emitter.active:
+            for account in self._accounts(call.agent):
+                report(frame, path, account.policy, account.rule, "input", ALLOW, call)
+
+    async def admit(self, call: PolicyCall, need: Need) -> tuple[list[tuple[_Account, Decimal]], list[JsonObject]]:
+        """Each budget that a call is held to with the share it has reserved there; or else what refused it.
+
+        Where only what calls in progress may come to stands in the way, it waits for their end.
+        """
+        accounts = self._accounts(call.agent)
+        while True:
+            reasons = [(account, account.refusal(need, call.model)) for account in accounts]
+            refused: list[JsonObject] = [
+                {"policy": account.policy, "rule": account.rule, "reason": reason}
+                for account, reason in reasons
+                if reason is not None
+            ]
+            if refused:
+                return [], refused
+            if all(account.has_room(need) for account in accounts):
+                return [(account, account.reserve(need)) for account in accounts], []
+            await self._settled.wait()
+
+    def is_held(self, agent: str) -> bool:
+        """Whether any budget holds for an agent."""
+        return bool(self._accounts(agent))
+
+    def settle(self, shares: Iterable[tuple[_Account, Decimal]], use: Use) -> None:
+        """A call has ended; those that wait for room look again."""
+        for account, share in shares:
+            account.settle(share, use)
+        self._settled.set()
+        self._settled = asyncio.Event()
+
+    def _accounts(self, agent: str) -> tuple[_Account, ...]:
+        if agent not in self._by_agent:
+            names = ("", *self.required(agent))
+            self._by_agent[agent] = tuple(a for name in names for a in self._by_policy.get(name, ()))
+        return self._by_agent[agent]
+
+
+def charges(records: Iterable[EffectRecord]) -> list[JsonObject]:
+    """What the calls among records count for; those that were refused were not made."""
+    return [one.charge for one in records if one.charge is not None and not one.was_refused]
+
+
+class Booking:
+    """One call's place in the budgets, from before it begins until it has ended; for `async with`.
+
+    `charge` is for the call's record. A call that is not settled by its end was broken off, which counts for what was
+    sent, or was refused by its service, which counts as a call. Entering raises PolicyViolation.
+    """
+
+    def __init__(self, ledger: Ledger, call: PolicyCall, need: Callable[[], Need]) -> None:
+        self.charge: JsonObject | None = None
+        self._ledger = ledger
+        self._call = call
+        self._make_need = need
+        self._need: Need | None = None
+        self._shares: list[tuple[_Account, Decimal]] = []
+
+    @property
+    def need(self) -> Need:
+        """What the call needs, worked out when somebody asks."""
+        if self._need is None:
+            self._need = self._make_need()
+        return self._need
+
+    async def __aenter__(self) -> Booking:
+        if self._ledger.is_held(self._call.agent):
+            self._shares, refused = await self._ledger.admit(self._call, self.need)
+            if refused:
+                self.charge = {"agent": self._call.agent, "refused": refused}
+                raise refuse(
+                    [f"policy {one['policy']}, rule {one['rule']}: {one['reason']}" for one in refused], self._call
+                )
+        return self
+
+    def settle(self, use: Use) -> None:
+        """The call has used this."""
+        self.charge = {"agent": self._call.agent, **use.to_json()}
+        if self._shares:
+            self._ledger.settle(self._shares, use)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.charge is None:
+            sent = self.need.least
+            self.settle(replace(sent, tokens=0, usd=_NOTHING) if isinstance(error, ServiceError) else sent)
