@@ -86,7 +86,7 @@ def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, 
             path = project.store.folder / f"{whole.run_id}.jsonl"
             lines = path.read_bytes().splitlines(keepends=True)
             left = data.draw(st.integers(1, len(lines) - 1))
-            torn = lines[left][: data.draw(st.integers(0, len(lines[left]) - 1))]
+            torn = lines[left][: len(lines[left]) * data.draw(st.integers(0, 99)) // 100]
             path.write_bytes(b"".join(lines[:left]) + torn)
             resumed = await project.runtime().resume(whole.run_id)
             return await project.answer_all(resumed, answers_of(program), lambda count: count - 1), whole
