@@ -19,6 +19,7 @@ from halo_runtime.engine.plan import AgentPlan
 from halo_runtime.errors import RunError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ToolSpec
+from halo_runtime.policies.base import PolicyCall
 from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, PromptCall, ToolResult, build_prompt
 from halo_runtime.replies import parse_reply
 from halo_runtime.values import text_of
@@ -100,8 +101,9 @@ class AgentCall:
         arguments = bind_arguments(label, self.first_tool.method, (), parameters)
         arguments |= written_arguments(frame, self.first_tool.method, (), self.parameters)
         value, place = await call_tool(
-            frame, f"{path}/tool", tool, self.method, arguments, origins=origins, retry=self.agent.directives.retry
-        )
+            frame, f"{path}/tool", tool, self.method, arguments, origins=origins, retry=self.agent.directives.retry,
+            asker=PolicyCall(self.agent.name, self.method, frame.run.model or self.agent.model),
+        )  # fmt: skip
         write = NamespaceWrite(tool, self.method, value, frozenset((place,)))
         return ToolResult(label, value, settings.tool_result_chars), (write,)
 

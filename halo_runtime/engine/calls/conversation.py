@@ -246,7 +246,9 @@ class Conversation:
                 raise ToolError("; ".join(verdict.reasons))
             bound = bind_arguments(call.name, function.method, (), arguments)
             retry, tool, method = self.call.agent.directives.retry, function.tool, function.method.name
-            result, _ = await call_tool(self.frame, place, tool, method, bound, origins=origins, retry=retry)
+            result, _ = await call_tool(
+                self.frame, place, tool, method, bound, origins=origins, retry=retry, asker=self.guarded
+            )
         except ToolError as error:
             entry["error"] = self.frame.run.redactor.text(error.message)
             return f"Error: {error.message}"

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
+from halo_runtime.engine.budgets import TOOL_CALL
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.directives import Retry
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.engine.events import ToolRequested, ToolResponded
 from halo_runtime.engine.expressions import Expression, evaluate_written
 from halo_runtime.engine.frame import Frame
-from halo_runtime.errors import ToolError
+from halo_runtime.errors import PolicyViolation, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.policies.base import PolicyCall
 from halo_runtime.results import error_to_json
 from halo_runtime.templates import WrittenText
 from halo_runtime.values import compact, text_of
@@ -85,10 +88,12 @@ async def call_tool(
     *,
     origins: Origins,
     retry: Retry | None,
+    asker: PolicyCall | None = None,
 ) -> tuple[Json, str]:
     """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError.
 
-    `retry` is that of the agent the call is for; without one the pipeline's holds.
+    `asker` is the agent's call that it is for, whose budgets hold, and raise PolicyViolation; None for a stage of its
+    own. `retry` is that of the agent; without one the pipeline's holds.
     """
 
     for name, value in arguments.items():
@@ -101,7 +106,7 @@ async def call_tool(
 
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
-        return await _careful(frame, place, tool, method, arguments, origins, once=not repeatable)
+        return await _careful(frame, place, _Asked(tool, method, arguments, origins, asker), once=not repeatable)
 
     (result, place), _ = await with_retries(frame, path, retry or frame.directives.retry, once)
     for warning in result["warnings"]:
@@ -109,53 +114,71 @@ async def call_tool(
     return result["value"], place
 
 
-async def _careful(
-    frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins, *, once: bool
-) -> tuple[JsonObject, str]:
+@record
+class _Asked:
+    """What is asked of a tool, what that came from, and the agent's call it is for."""
+
+    tool: str
+    method: str
+    arguments: JsonObject
+    origins: Origins
+    asker: PolicyCall | None
+
+
+async def _careful(frame: Frame, place: str, asked: _Asked, *, once: bool) -> tuple[JsonObject, str]:
     """A call, and where it is recorded. One that must happen `once` and had begun when the run broke off is in doubt.
 
     A person says what became of it then (spec 3.2, 12.6): `"retry"` does it again, `"fail"` fails,
     `{"skip": value}` takes the value for its result.
     """
     if not (once and frame.run.effects.in_doubt(place)):
-        return await _try(frame, place, tool, method, arguments, origins, once=once), place
+        return await _try(frame, place, asked, once=once), place
     place = f"{place}/doubt"
-    answer = await frame.run.ask(frame, place, _doubt(tool, method, arguments), None, None, origins)
+    answer = await frame.run.ask(frame, place, _doubt(asked), None, None, asked.origins)
     if is_object(answer) and "skip" in answer:
         return {"value": answer["skip"], "warnings": []}, place
     if answer == "retry":
-        return await _careful(frame, f"{place}/again", tool, method, arguments, origins, once=once)
-    raise ToolError(f"{tool}.{method} had begun when the run broke off, and was given up ({compact(answer)})")
+        return await _careful(frame, f"{place}/again", asked, once=once)
+    called = f"{asked.tool}.{asked.method}"
+    raise ToolError(f"{called} had begun when the run broke off, and was given up ({compact(answer)})")
 
 
-def _doubt(tool: str, method: str, arguments: JsonObject) -> JsonObject:
+def _doubt(asked: _Asked) -> JsonObject:
     return {
         "kind": "in_doubt",
-        "message": f"{tool}.{method} had begun when the run broke off; did it take effect? "
+        "message": f"{asked.tool}.{asked.method} had begun when the run broke off; did it take effect? "
         'Answer "retry" to do it again, "fail" to give it up, or {"skip": value} to go on with a value',
         "channel": None,
-        "attachments": [{"kind": "text", "text": text_of(arguments), "name": "arguments"}],
+        "attachments": [{"kind": "text", "text": text_of(asked.arguments), "name": "arguments"}],
         "choices": ["retry", "fail"],
         "event": None,
     }
 
 
-async def _try(
-    frame: Frame, place: str, tool: str, method: str, arguments: JsonObject, origins: Origins, *, once: bool
-) -> JsonObject:
+async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonObject:
     """One try, with its events and its record."""
     run, redact = frame.run, frame.run.redactor.json
+    tool, method, arguments = asked.tool, asked.method, asked.arguments
     request: JsonObject = {"tool": tool, "method": method, "args": arguments}
+    booking = None if asked.asker is None else run.ledger.book(asked.asker, lambda: TOOL_CALL)
+
+    async def do() -> Json:
+        async with booking or nullcontext():
+            return await run.tools.call(tool, method, arguments)
+
     if run.emitter.active:
         run.emitter.emit(ToolRequested(run.run_id, place, tool, method, redact(arguments)))
     try:
         result = await run.effects.perform(
-            place, "tool", request, lambda: run.tools.call(tool, method, arguments),
-            origins=origins, guards=frame.guards, once=once,
+            place, "tool", request, do, origins=asked.origins, guards=frame.guards, once=once,
+            charge=lambda: booking and booking.charge,
         )  # fmt: skip
-    except ToolError as error:
+    except (ToolError, PolicyViolation) as error:
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, redact(error_to_json(error))))
         raise
+    finally:
+        if asked.asker is not None:
+            run.ledger.told(frame, place, asked.asker, run.effects.journal.find(place))
     if run.emitter.active:
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None))
     return result
