@@ -17,7 +17,7 @@ from halo_runtime.cli.env_file import environment
 from halo_runtime.cli.execution import load
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.inputs import choose_pipeline, collect
-from halo_runtime.cli.output import emit, is_screen, plural, tell, tell_json
+from halo_runtime.cli.output import emit, is_screen, money, plural, tell, tell_json
 from halo_runtime.cli.sources import read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.crashtest.matrix import Killed, Matrix, Undisturbed
@@ -119,7 +119,7 @@ def _table(right: Undisturbed, boundaries: list[Killed]) -> str:
 def _row(one: Killed, right: Undisturbed) -> tuple[str, ...]:
     """A cell for each of the heads."""
     boundary, path = BOUNDARIES[one.moment.boundary], visible(one.moment.path)
-    cost = _money((one.outcome or {}).get("cost"))
+    cost = money((one.outcome or {}).get("cost"))
     return str(one.number), boundary, path, _effects(one, right), cost, "no" if one.problems else "yes"
 
 
@@ -131,13 +131,9 @@ def _effects(one: Killed, right: Undisturbed) -> str:
 
 
 def _sum(right: Undisturbed, boundaries: list[Killed], wrong: list[Killed]) -> str:
-    what = f"{right.outcome['status']}, {plural(right.done, 'effect')}, {_money(right.outcome['cost'])}"
+    what = f"{right.outcome['status']}, {plural(right.done, 'effect')}, {money(right.outcome['cost'])}"
     count = plural(len(boundaries), "boundary")
     if wrong:
         return f"{len(wrong)} of {count} do not hold (undisturbed: {what})"
     further = "; its questions are answered with --answer" if right.outcome["status"] == "paused" else ""
     return f"{count}, all hold: each run ended as the one that nobody killed ({what}{further})"
-
-
-def _money(cost: float | None) -> str:
-    return "unknown" if cost is None else f"${cost:.4f}"

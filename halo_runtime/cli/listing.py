@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from datetime import UTC, datetime
 
 from halo_lang.excerpt import visible
 from halo_runtime.cli.narration import elapsed
-from halo_runtime.cli.output import plural, tell, tell_json
+from halo_runtime.cli.output import money, paint, plural, tell, tell_json
 from halo_runtime.cli.project import run_store
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.live import Live
@@ -15,6 +16,15 @@ from halo_runtime.values import text_of
 
 _FIRST = ("paused", "running", "interrupted", "damaged")
 """Statuses that wait for somebody stand at the top."""
+
+_COLOURS = {
+    "paused": "warning",
+    "running": "info",
+    "interrupted": "warning",
+    "failed": "error",
+    "damaged": "error",
+    "completed": "good",
+}
 
 
 def list_runs(status: str | None, pipeline: str | None, limit: int | None, *, as_json: bool) -> int:
@@ -30,7 +40,7 @@ def list_runs(status: str | None, pipeline: str | None, limit: int | None, *, as
     elif not lines:
         tell("no runs are kept here")
     else:
-        tell("\n".join(_run_line(line, now) for line in sorted(lines, key=_waiting_first)))
+        tell("\n".join(run_line(line, now) for line in sorted(lines, key=_waiting_first)))
     return 0
 
 
@@ -81,14 +91,18 @@ def _waiting_first(line: JsonObject) -> tuple[int, str]:
     return rank, ""
 
 
-def _run_line(line: JsonObject, now: datetime) -> str:
+def run_line(line: JsonObject, now: datetime) -> str:
+    """A run on one line, with what tells it from others: when, which pipeline, how far, what it was given."""
+    status = paint(_COLOURS.get(line["status"], "dim"), f"{line['status']:<11}", sys.stdout)
     if line["status"] == "damaged":
-        return f"{line['runId']}  damaged      {visible(line['problem'])}"
-    cost = "" if not line["cost"] else f"${line['cost']:.4f}"
+        return f"{line['runId']}  {status}  {visible(line['problem'])}"
+    stages = plural(line.get("stages", 0), "stage")
+    cost = "" if not line["cost"] else money(line["cost"])
     waiting = plural(line["interrupts"], "question") if line["interrupts"] else ""
     parent = f"from {line['parent']}@{line['forkedAt']}" if line["parent"] else ""
-    parts = [line["runId"], f"{line['status']:<11}", visible(line["pipeline"]), f"{_age(line['updatedAt'], now)} ago"]
-    return "  ".join([*parts, *(part for part in (cost, waiting, parent) if part)])
+    about = [cost, waiting, parent, visible(line.get("inputPreview", ""))]
+    parts = [line["runId"], status, visible(line["pipeline"]), stages, f"{_age(line['updatedAt'], now)} ago"]
+    return "  ".join([*parts, *filter(None, about)])
 
 
 def _question(one: JsonObject, now: datetime) -> str:

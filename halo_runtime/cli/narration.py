@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from halo_lang.excerpt import visible
+from halo_runtime.cli.output import money
 from halo_runtime.engine.events import (
     ModelResponded,
     PolicyDecided,
@@ -59,7 +60,7 @@ class Tally:
         if self.cost is None:
             found.append("cost unknown")
         elif self.cost:
-            found.append(f"${self.cost:.4f}")
+            found.append(money(self.cost))
         return [figure for figure in found if figure]
 
     def _add_call(self, event: ModelResponded) -> None:

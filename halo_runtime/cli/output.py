@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from halo_lang.excerpt import excerpt, visible
 from halo_lang.source import Source, Span
@@ -20,6 +20,9 @@ from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import Json
 from halo_runtime.values import indented
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _STYLES = {"error": "1;31", "warning": "1;33", "info": "1;36", "dim": "2", "good": "32", "strong": "1"}
 
@@ -137,6 +140,13 @@ def plural(count: int, noun: str) -> str:
     if count == 1:
         return f"{count} {noun}"
     return f"{count} {noun[:-1]}ies" if noun.endswith("ry") else f"{count} {noun}s"
+
+
+def money(cost: float | Decimal | None) -> str:
+    """An amount in USD with enough places to be none of `$0.00`; `unknown` for None."""
+    if cost is None:
+        return "unknown"
+    return f"${cost:.4f}" if not cost or cost >= 0.0001 else f"${float(f'{cost:.1e}'):.10f}".rstrip("0")
 
 
 def _span(place: Place, source: Source) -> Span:

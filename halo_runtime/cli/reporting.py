@@ -10,7 +10,7 @@ from halo_lang.excerpt import visible
 from halo_lang.source import Source
 from halo_runtime.cli.exit_codes import ExitCode, of_refusal, of_status
 from halo_runtime.cli.findings import Report, document, text
-from halo_runtime.cli.output import error_block, say, tell_json, tell_output
+from halo_runtime.cli.output import error_block, money, say, tell_json, tell_output
 from halo_runtime.cli.progress import Progress
 from halo_runtime.cli.questions import open_question
 from halo_runtime.errors import HaloError, ProgramError
@@ -63,7 +63,7 @@ def report(result: RunResult, source: Source | None, progress: Progress, unused:
 def continuation(reference: str, plan: Preflight) -> str:
     """What is reused of a run that is continued, and where it begins to run anew."""
     reused = sum(stage.verdict == "reused" for stage in plan.stages)
-    saved = f", ${plan.saved:.4f} saved" if plan.saved else ""
+    saved = f", {money(plan.saved)} saved" if plan.saved else ""
     first = next((stage for stage in plan.stages if stage.verdict != "reused"), None)
     begins = "" if first is None else f"; from {_stage(first)} on it runs anew: {visible(first.reason)}"
     return f"continuing {visible(reference)}: {reused} of {len(plan.stages)} stages reused{saved}{begins}"
@@ -71,22 +71,18 @@ def continuation(reference: str, plan: Preflight) -> str:
 
 def plan_table(plan: Preflight) -> str:
     """The preflight for people: a line a stage, and what it comes to."""
-    rows = [(f"{stage.verdict}", _stage(stage), _money(stage.cost), stage.reason) for stage in plan.stages]
+    rows = [(f"{stage.verdict}", _stage(stage), money(stage.cost), stage.reason) for stage in plan.stages]
     widths = [max(len(row[column]) for row in rows) for column in range(3)] if rows else [0, 0, 0]
     lines = [
         f"{verdict:<{widths[0]}}  {stage:<{widths[1]}}  {cost:>{widths[2]}}  {visible(reason)}".rstrip()
         for verdict, stage, cost, reason in rows
     ]
-    return "\n".join([*lines, f"saved {_money(plan.saved)}, paid again {_money(plan.again)}"])
+    return "\n".join([*lines, f"saved {money(plan.saved)}, paid again {money(plan.again)}"])
 
 
 def _stage(stage: StageVerdict) -> str:
     place = "" if stage.line is None else f"line {stage.line} "
     return f"{place}`{visible(stage.stage)}`"
-
-
-def _money(cost: float | None) -> str:
-    return "unknown" if cost is None else f"${cost:.4f}"
 
 
 def _blocks(

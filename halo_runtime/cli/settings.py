@@ -92,3 +92,14 @@ def user_name() -> str:
         return getpass.getuser()
     except (OSError, KeyError):
         return str(os.getuid())
+
+
+def seconds_of(option: str, duration: str) -> float:
+    """What an option's duration comes to. Raises UsageError where it is none, or nothing."""
+    from halo_lang.catalog.signature import duration_seconds  # the help of a command needs no catalogue
+    from halo_runtime.cli.usage import UsageError
+
+    seconds = duration_seconds(duration)
+    if not seconds or seconds < 0:
+        raise UsageError(f"{option} {duration}: no duration", hint="write 500ms, 30s, 5m, 1h or 1d")
+    return seconds

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from halo_lang.excerpt import visible
 from halo_runtime.cli.exit_codes import ExitCode
-from halo_runtime.cli.output import plural, tell, tell_json
+from halo_runtime.cli.output import money, plural, tell, tell_json
 from halo_runtime.cli.project import run_store, split_reference
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.store.verification import verify_journal
@@ -56,8 +56,7 @@ def _text(stored: StoredRun, document: JsonObject, seq: int | None) -> str:
     lines.append(f"current: {_short(context['current'])}")
     if document["output"] is not None:
         lines.append(f"output: {_short(document['output'])}")
-    cost = "unknown" if meta["cost"] is None else f"${meta['cost']:.4f}"
-    lines.append(f"{plural(len(meta['calls']), 'call')}, {meta['tokens']['total']} tokens, {cost}")
+    lines.append(f"{plural(len(meta['calls']), 'call')}, {meta['tokens']['total']} tokens, cost {money(meta['cost'])}")
     return "\n".join(lines)
 
 

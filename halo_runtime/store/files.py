@@ -29,12 +29,15 @@ from halo_runtime.store.locks import Lock, is_claimed
 from halo_runtime.store.mail import Mailbox
 from halo_runtime.store.runlog import RunLog
 from halo_runtime.store.stored import StoredRun, meta_of
+from halo_runtime.values import text_of
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PATIENCE_SECONDS: Final = 2.0
 """How long a claim waits for another process that is about to finish."""
 _FIRST_LINE: Final = b'{"t":"run",'
 _YOUNG_SECONDS: Final = 3600.0
+_PREVIEWED: Final = 60
+"""Characters of a run's input that a listing has."""
 
 
 @record
@@ -314,7 +317,7 @@ def _status(entry: os.DirEntry[str]) -> os.stat_result | None:
 
 _UNKNOWN: Final[JsonObject] = {
     "pipeline": None, "file": None, "startedAt": None, "updatedAt": None, "cost": None, "tokens": None,
-    "parent": None, "forkedAt": None, "interrupts": 0, "expiresAt": None,
+    "parent": None, "forkedAt": None, "interrupts": 0, "expiresAt": None, "stages": 0, "inputPreview": "",
 }  # fmt: skip
 
 
@@ -336,7 +339,15 @@ def _summary(stored: StoredRun) -> JsonObject:
         "forkedAt": header["forkedAt"],
         "interrupts": len(stored.interrupts),
         "expiresAt": min(dates, default=None),
+        "stages": len(stored.stages),
+        "inputPreview": _preview(header["input"]),
     }
+
+
+def _preview(arguments: JsonObject) -> str:
+    """The beginning of what a run was given, to tell it from others of the same pipeline."""
+    text = ", ".join(f"{name}={text_of(value)[:_PREVIEWED]}" for name, value in arguments.items())
+    return text if len(text) <= _PREVIEWED else f"{text[:_PREVIEWED]}…"
 
 
 def _modified(path: Path) -> int:
