@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 
 import halo_lang
@@ -46,6 +47,7 @@ def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin:
         "programSha256": plan.program_sha256,
         "input": order.inputs,
         "timeout": order.timeout,
+        "maxSpend": None if order.max_spend is None else str(order.max_spend),
         "options": options,
         "startedAt": iso(now),
         "parent": None if origin is None else origin.parent,
@@ -70,7 +72,7 @@ def _checked(text: str, path: str) -> Analysis:
 def order_of(stored: StoredRun, analysis: Analysis, recorder: RunLog | None) -> Order:
     """A stored run as an order to go on with it; what was cancelled is to be done again."""
     kept = [entry for entry in stored.records if entry.outcome != "cancelled"]
-    closing = stored.closing
+    closing, max_spend = stored.closing, stored.header.get("maxSpend")
     return Order(
         program=analysis.program,
         pipeline=stored.pipeline,
@@ -78,6 +80,7 @@ def order_of(stored: StoredRun, analysis: Analysis, recorder: RunLog | None) -> 
         run_id=stored.run_id,
         journal=Journal(kept, begun=stored.begun, aborted=stored.aborted, recorder=recorder),
         timeout=stored.header["timeout"],
+        max_spend=None if max_spend is None else Decimal(max_spend),
         time_left={} if closing is None else closing["timeLeft"],
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 from halo_lang.records import record
 from halo_runtime.answering import chosen, deliver, is_early
@@ -40,6 +41,7 @@ class Fork:
     at: int | None
     reuse_answers: bool
     timeout: float | None = None
+    max_spend: Decimal | None = None
 
 
 class KeptRuns:
@@ -208,7 +210,7 @@ class KeptRuns:
             raise RunRefused(f"{plan.program.source.path} has no pipeline {name}, which the run {stored.run_id} is of")
         order = self._engine.order(plan, name, {**stored.header["input"], **fork.inputs}, fork.timeout)
         reuse = self._reuse(stored, plan, fork)
-        order = replace(order, rehearsal=True, reuse=reuse)
+        order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend)
         return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
 
     def _reuse(self, stored: StoredRun, plan: Plan, fork: Fork) -> Reuse:

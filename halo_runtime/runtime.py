@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
 from halo_lang import Analysis, Program
@@ -122,11 +123,13 @@ class Runtime:
         journal: Journal | None = None,
         controller: Controller | None = None,
         timeout: float | None = None,
+        max_spend: Decimal | None = None,
         keep: bool = False,
         options: JsonObject | None = None,
     ) -> RunResult:
-        """Run `pipeline` (may be left out when there is one). `timeout` in seconds limits the whole run.
+        """Run `pipeline` (may be left out when there is one).
 
+        `timeout` in seconds and `max_spend` in USD limit the whole run, the pauses between its parts apart.
         A program that has been checked already is best given as its Analysis; one that has not is checked here.
         With a store a `@checkpoint` pipeline is kept on disk as it goes, another one when it pauses or is stopped, or
         from the start with `keep`; `options` are noted there for who goes on with it. With a `journal` the run is not
@@ -136,7 +139,7 @@ class Runtime:
         """
         plan = self._engine.plan(program)
         order = self._engine.order(plan, pipeline, inputs, timeout)
-        order = replace(order, run_id=run_id or order.run_id, controller=controller)
+        order = replace(order, run_id=run_id or order.run_id, controller=controller, max_spend=max_spend)
         if journal is not None:
             order = replace(order, journal=journal)
         elif self._kept is not None:
@@ -202,6 +205,7 @@ class Runtime:
         reuse_answers: bool = False,
         controller: Controller | None = None,
         timeout: float | None = None,
+        max_spend: Decimal | None = None,
         options: JsonObject | None = None,
         told: Callable[[Preflight], None] = lambda _: None,
     ) -> RunResult:
@@ -209,11 +213,12 @@ class Runtime:
 
         Stages that are as they were, and get what they got, are taken from the old journal (spec 3.2). `checkpoint` is
         a run id or a journal's path, `at` an entry of its trace to go back to, `inputs` are put over the old ones.
-        `told` hears what will be reused before anything is done. A completed run that would come out the same is given
-        back as it is. Raises StagesDiffer under `strict`, RunRefused, and as `run` does.
+        `told` hears what will be reused before anything is done; `max_spend` includes what the reused calls have cost.
+        A completed run that would come out the same is given back as it is. Raises StagesDiffer under `strict`,
+        RunRefused, and as `run` does.
         """
         plan, kept = self._engine.plan(program), self._stored()
-        fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, timeout)
+        fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, timeout, max_spend)
         return await kept.fork(plan, fork, options or {}, strict=strict, controller=controller, told=told)
 
     async def preflight(
@@ -285,8 +290,8 @@ def _kept_runs(engine: Engine, store: FileRunStore) -> KeptRuns:
 
 def _fork(
     checkpoint: str, pipeline: str | None, inputs: JsonObject | None, at: int | None, reuse_answers: bool,
-    timeout: float | None,
+    timeout: float | None, max_spend: Decimal | None = None,
 ) -> Fork:  # fmt: skip
     from halo_runtime.keeping import Fork  # see `_kept_runs`
 
-    return Fork(checkpoint, pipeline, inputs or {}, at, reuse_answers, timeout)
+    return Fork(checkpoint, pipeline, inputs or {}, at, reuse_answers, timeout, max_spend)
