@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 import halo_lang
 from halo_lang import Analysis
-from halo_lang.catalog.signature import duration_seconds
 from halo_lang.nodes import Pipeline
 from halo_runtime.cli import reporting
 from halo_runtime.cli.answers import AnswersAhead
@@ -16,6 +16,7 @@ from halo_runtime.cli.output import say, tell, tell_json
 from halo_runtime.cli.performing import StoppedError, Work, carry_out
 from halo_runtime.cli.progress import Progress, choose_progress
 from halo_runtime.cli.project import split_reference
+from halo_runtime.cli.settings import seconds_of
 from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, InputError, Place, ProgramError
@@ -73,12 +74,15 @@ def _running(options: RunOptions, settings: Settings, analysis: Analysis) -> Wor
     """A run from its beginning."""
     pipeline = choose_pipeline(analysis.program, options.pipeline)
     inputs = _inputs(options, analysis, pipeline)
-    timeout = _seconds(options.timeout)
+    timeout = None if options.timeout is None else seconds_of("--timeout", options.timeout)
+    max_spend = _dollars(options.max_spend)
 
     async def work(runtime: Runtime) -> RunResult:
         name, kept = pipeline.name.text, settings.to_keep()
         try:
-            return await runtime.run(analysis, name, inputs, timeout=timeout, keep=options.keep, options=kept)
+            return await runtime.run(
+                analysis, name, inputs, timeout=timeout, max_spend=max_spend, keep=options.keep, options=kept
+            )
         except InputError as error:
             raise _placed(error, analysis, pipeline) from None
 
@@ -104,7 +108,8 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
     if options.plan:
         _show_plan(options, settings, analysis, reference, at, inputs)
         return None
-    timeout = _seconds(options.timeout)
+    timeout = None if options.timeout is None else seconds_of("--timeout", options.timeout)
+    max_spend = _dollars(options.max_spend)
 
     def told(preflight: Preflight) -> None:
         if not settings.quiet and not settings.events:
@@ -113,7 +118,8 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
     async def work(runtime: Runtime) -> RunResult:
         return await runtime.fork(
             analysis, reference, options.pipeline, inputs, at=at, strict=options.strict,
-            reuse_answers=options.reuse_answers, timeout=timeout, options=settings.to_keep(), told=told,
+            reuse_answers=options.reuse_answers, timeout=timeout, max_spend=max_spend, options=settings.to_keep(),
+            told=told,
         )  # fmt: skip
 
     return work
@@ -156,10 +162,13 @@ def _placed(error: InputError, analysis: Analysis, pipeline: Pipeline) -> InputE
     return error
 
 
-def _seconds(duration: str | None) -> float | None:
-    if duration is None:
+def _dollars(amount: str | None) -> Decimal | None:
+    if amount is None:
         return None
-    seconds = duration_seconds(duration)
-    if not seconds or seconds < 0:
-        raise UsageError(f"--timeout {duration}: no duration", hint="write 500ms, 30s, 5m, 1h or 1d")
-    return seconds
+    try:
+        dollars = Decimal(amount)
+    except InvalidOperation:
+        dollars = Decimal(-1)
+    if not dollars.is_finite() or dollars < 0:
+        raise UsageError(f"--max-spend {amount}: no amount of US dollars", hint="write a number such as 0.50")
+    return dollars

@@ -19,6 +19,7 @@ class RunOptions:
     input_json: str | None
     answers: tuple[str, ...]
     timeout: str | None
+    max_spend: str | None
     keep: bool
     checkpoint: str | None
     strict: bool
@@ -39,6 +40,7 @@ class RunOptions:
     help="Answer a question ahead, by its `as` name; JSON if it parses, else text. In order for repeated questions.",
 )  # fmt: skip
 @click.option("--timeout", metavar="DURATION", help="A limit for the whole run, such as 30s or 5m.")
+@click.option("--max-spend", metavar="USD", help="What the models of the whole run may cost, such as 0.50.")
 @click.option("--keep", is_flag=True, help="Keep the run on disk also without @checkpoint.")
 @click.option(
     "--checkpoint", metavar="RUN[@SEQ]",
