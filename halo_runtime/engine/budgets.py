@@ -138,8 +138,9 @@ class _Account:
             return "what calls before this one have cost is not known; limit the run by MaxTokens instead"
         if self.spent + amount <= limit:
             return None
-        used = f"{_shown(self.spent, unit)} of {_shown(limit, unit)} used up"
-        return used if unit in _COUNTS else f"{used}, and the next call may need {_shown(amount, unit)}"
+        used = f"{_shown(self.spent, unit)} of {_WORDS[unit].format(_shown(limit, unit))} used up"
+        needs = "may need" if need.bounded else "needs at least"
+        return used if unit in _COUNTS else f"{used}, and the next call {needs} {_shown(amount, unit)}"
 
     def has_room(self, need: Need) -> bool:
         """Whether a call that is not refused may begin now, beside those in progress."""
@@ -170,11 +171,16 @@ class _Account:
         self.spent = None if amount is None or self.spent is None else self.spent + amount
 
 
-_WORDS: Final[Mapping[Unit, str]] = {"calls": "calls", "tool_calls": "tool calls", "tokens": "tokens"}
+_WORDS: Final[Mapping[Unit, str]] = {
+    "calls": "{} calls",
+    "tool_calls": "{} tool calls",
+    "tokens": "{} tokens",
+    "usd": "{}",
+}
 
 
 def _shown(amount: Decimal, unit: Unit) -> str:
-    return f"${amount.normalize():f}" if unit == "usd" else f"{amount:f} {_WORDS[unit]}"
+    return f"${amount.normalize():f}" if unit == "usd" else f"{amount:f}"
 
 
 # --- the ledger ---------------------------------------------------------------------------------------------
@@ -245,6 +251,10 @@ class Ledger:
             if all(account.has_room(need) for account in accounts):
                 return [(account, account.reserve(need)) for account in accounts], []
             await self._settled.wait()
+
+    def spent(self, agent: str) -> dict[str, Decimal | None]:
+        """What is used up of the budgets that an agent is held to, by their rules; calls in progress count as calls."""
+        return {account.rule: account.spent for account in self._accounts(agent)}
 
     def is_held(self, agent: str) -> bool:
         """Whether any budget holds for an agent."""
