@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import cached_property
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
@@ -18,7 +20,7 @@ _SHORTENED = 200
 """Stages from which on a route is compared more coarsely, as its time grows with the square of its length."""
 
 
-@record
+@dataclass(frozen=True)
 class Side:
     """One of the two: a run, as it is or as it was after entry `seq` of its trace."""
 
@@ -30,7 +32,7 @@ class Side:
         """The stages that it has been through."""
         return self.stored.stages if self.seq is None else self.stored.stages[: self.seq]
 
-    @property
+    @cached_property
     def document(self) -> JsonObject:
         """The shape of `halo show --json`."""
         return self.stored.to_json(self.seq)
@@ -76,11 +78,10 @@ class Comparison:
 
 def compare(left: Side, right: Side) -> Comparison:
     """Hold two runs against each other. Raises StoreError where one has no such entry."""
-    one, other = left.document, right.document
     return Comparison(
         tuple(_route(left, right)),
-        tuple(changes(_state(one), _state(other))),
-        tuple(changes(_calls(one), _calls(other))),
+        tuple(changes(_state(left), _state(right))),
+        tuple(changes(_calls(left), _calls(right))),
     )
 
 
@@ -88,26 +89,32 @@ def changes(left: Json | Missing, right: Json | Missing, path: str = "") -> Iter
     """The places at which two values differ, the innermost ones."""
     if is_object(left) and is_object(right):
         for name in dict.fromkeys([*left, *right]):
-            yield from changes(left.get(name, MISSING), right.get(name, MISSING), f"{path}.{name}" if path else name)
+            yield from changes(left.get(name, MISSING), right.get(name, MISSING), _inside(path, name))
     elif is_list(left) and is_list(right):
         for index, (one, other) in enumerate(zip_longest(left, right, fillvalue=MISSING)):
-            yield from changes(one, other, f"{path}.{index}")
+            yield from changes(one, other, _inside(path, str(index)))
     elif type(left) is not type(right) or left != right:
         yield Change(path, left, right)
 
 
-def _state(document: JsonObject) -> JsonObject:
-    """What is compared value by value; what nobody has written, such as an output before the end, is left out."""
+def _inside(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _state(side: Side) -> JsonObject:
+    """What is compared value by value; how the run ended belongs to no single entry."""
+    document = side.document
     context = document["context"]
-    state: JsonObject = {"status": document["status"], "input": context["input"], "data": context["data"]}
-    state |= {"current": context["current"], "error": document["error"], "output": document["output"]}
+    state: JsonObject = {"input": context["input"], "data": context["data"], "current": context["current"]}
+    if side.seq is None:
+        state |= {"status": document["status"], "error": document["error"], "output": document["output"]}
     return {name: value for name, value in state.items() if value is not None or name == "current"}
 
 
-def _calls(document: JsonObject) -> JsonObject:
+def _calls(side: Side) -> JsonObject:
     """The calls by number, without how long they took."""
     names = ("agent", "method", "model", "messages", "reply", "tokens", "cost", "attempts", "tools")
-    calls = document["context"]["meta"]["calls"]
+    calls = side.document["context"]["meta"]["calls"]
     return {str(n): {name: call[name] for name in names if name in call} for n, call in enumerate(calls, 1)}
 
 

@@ -15,6 +15,7 @@ from halo_runtime.cli.settings import seconds_of
 from halo_runtime.errors import RunRefused, UnknownRun
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.live import Live, Process
+from halo_runtime.store.locks import is_claimed
 
 _STEP_SECONDS = 0.05
 _LAST_WORD_SECONDS = 2.0
@@ -121,9 +122,13 @@ def _stop(store: FileRunStore, run_id: str, send: Send, patience: float, *, forc
 
 
 def _has_left(store: FileRunStore, run_id: str, seconds: float) -> bool:
-    """Whether nobody is at work on the run before the time is over."""
+    """Whether nobody is at work on the run before the time is over.
+
+    The claim is looked at too: the threads of a killed process may hold it for a moment longer.
+    """
     deadline = time.monotonic() + seconds
-    while store.live.find(run_id) is not None:
+    journal = store.folder / f"{run_id}.jsonl"
+    while store.live.find(run_id) is not None or is_claimed(journal):
         if time.monotonic() >= deadline:
             return False
         time.sleep(_STEP_SECONDS)

@@ -90,7 +90,7 @@ def test_people_get_a_table_and_a_sum(capsys: Captured) -> None:
     assert main(["crashtest", "echo.halo", "-i", "text=x"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["killed", "at", "effects", "cost", "holds"]
-    assert lines[1].split() == "1 after the stage Main/0 0 of 0 $0.0000 yes".split()
+    assert lines[1].split() == ["1", "after", "the", "stage", "Main/0", "0", "of", "0", "$0.0000", "yes"]
     assert lines[-1] == (
         "3 boundaries, all hold: each run ended as the one that nobody killed (completed, 0 effects, $0.0000)"
     )
