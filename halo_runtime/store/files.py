@@ -116,18 +116,6 @@ class FileRunStore:
             raise StoreError(f"{path} is no journal of a run")
         return path, reading
 
-    def header(self, run_id: str) -> JsonObject:
-        """The first line of a run's journal, without reading the rest. Raises UnknownRun, StoreError."""
-        path = self._path(run_id)
-        try:
-            with path.open("rb") as file:
-                documents = read_lines(file.readline()).documents
-            return Blobs(path.parent / "blobs").restore(dict(documents[0]))
-        except FileNotFoundError:
-            raise UnknownRun(f"there is no run {run_id} in {self.folder}") from None
-        except (OSError, IndexError) as failure:
-            raise StoreError(f"the first line of {path} cannot be read: {failure}") from None
-
     def stamp(self) -> tuple[int, ...]:
         """Another one when a run began, stopped or was removed since, at the cost of a few looks at the folder."""
         places = (self.folder, self.root / "index.db", self.root / "live")

@@ -5,7 +5,7 @@ The store is opened when it is first needed, so that the editor does not wait fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import JsonObject
-from halo_tui.models.lines import Line, ago, counted, one_line, preview, visible
+from halo_tui.models.lines import Line, ago, counted, one_line
 from halo_tui.models.questions import Question
 from halo_tui.models.run import STATES
 
@@ -28,7 +28,10 @@ MAX_LISTED: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """One kept run in the list. `about` tells runs of one pipeline apart: their input, or what is wrong."""
+    """One kept run in the list. `about` tells runs of one pipeline apart: their input, or what is wrong.
+
+    A line without a `run_id` stands for runs that are not listed.
+    """
 
     run_id: str
     status: str
@@ -45,7 +48,6 @@ class RunLine:
         since = "" if self.updated_at is None else f"  {ago(self.updated_at, now)}"
         return (
             (f"{glyph} ", role),
-            (f"{self.status:<11} " if role in ("wait", "error", "warning") else "", role),
             (one_line(self.pipeline, 40), "text"),
             (since, "dim"),
             (f"  {counted(self.questions, 'question')}" if self.questions else "", "wait"),
@@ -56,11 +58,10 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a project keeps, at one moment. `older` runs are left out of `runs`; `trouble` is why there may be more."""
+    """What a project keeps, at one moment. `trouble` says why the questions are not known, where they are not."""
 
     runs: tuple[RunLine, ...] = ()
     questions: tuple[Question, ...] = ()
-    older: int = 0
     trouble: str = ""
 
     def find(self, run_id: str) -> RunLine | None:
@@ -78,7 +79,6 @@ class Project:
 
     def __init__(self, open_store: OpenStore) -> None:
         self._open_store = open_store
-        self._inputs: dict[str, str] = {}
 
     @cached_property
     def store(self) -> FileRunStore:
@@ -88,39 +88,29 @@ class Project:
     def look(self, now: datetime) -> Kept:
         """The runs and the open questions as they are now. Looking changes nothing."""
         lines = self.store.runs(now)
-        runs = tuple(self._line(line) for line in lines[:MAX_LISTED])
+        runs = tuple(run_line(line) for line in lines[:MAX_LISTED])
+        if len(lines) > MAX_LISTED:
+            older = counted(len(lines) - MAX_LISTED, "older run")
+            runs += (RunLine("", "idle", older, "`halo runs` lists them all", None),)
         try:
             questions, trouble = tuple(map(stored_question, self.store.open_interrupts(now))), ""
         except HaloError as error:
             questions, trouble = (), error.message
-        return Kept(runs, questions, max(0, len(lines) - MAX_LISTED), trouble)
-
-    def _line(self, line: JsonObject) -> RunLine:
-        damaged = line["status"] == "damaged"
-        moment = line["updatedAt"]
-        return RunLine(
-            run_id=line["runId"],
-            status=line["status"],
-            pipeline=line["pipeline"] or line["runId"],
-            about=one_line(line["problem"], 200) if damaged else self._input(line["runId"]),
-            updated_at=datetime.fromisoformat(moment) if moment else None,
-            questions=line["interrupts"],
-            origin=f"{line['parent']}@{line['forkedAt']}" if line["parent"] else "",
-        )
-
-    def _input(self, run_id: str) -> str:
-        """A run's arguments in a few words; a run keeps its first line for good, so it is read once."""
-        if run_id not in self._inputs:
-            try:
-                self._inputs[run_id] = digest_of(self.store.header(run_id)["input"].items())
-            except HaloError:
-                return ""
-        return self._inputs[run_id]
+        return Kept(runs, questions, trouble)
 
 
-def digest_of(arguments: Iterable[tuple[str, object]]) -> str:
-    """Arguments on one line: `text="Hello", n=3`."""
-    return ", ".join(f"{visible(name)}={preview(value, 40)}" for name, value in arguments)
+def run_line(line: JsonObject) -> RunLine:
+    """A run from the list of a store."""
+    moment = line["updatedAt"]
+    return RunLine(
+        run_id=line["runId"],
+        status=line["status"],
+        pipeline=line["pipeline"] or line["runId"],
+        about=one_line(line["problem"] if line["status"] == "damaged" else line["inputPreview"]),
+        updated_at=datetime.fromisoformat(moment) if moment else None,
+        questions=line["interrupts"],
+        origin=f"{line['parent']}@{line['forkedAt']}" if line["parent"] else "",
+    )
 
 
 def stored_question(document: JsonObject) -> Question:

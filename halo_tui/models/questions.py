@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from halo_runtime.cli.answers import typed_value
 from halo_runtime.json_types import Json
@@ -36,6 +37,9 @@ class Choice:
 class Question:
     """An open interrupt as the form and the inbox show it; `pipeline` is the one whose run asks."""
 
+    ROWS: ClassVar = 3
+    """Rows of a question in the inbox."""
+
     interrupt: Interrupt
     pipeline: str = ""
 
@@ -50,7 +54,7 @@ class Question:
 
     def about(self, now: datetime) -> str:
         """Whose question it is, since when it is open, and how long it will be."""
-        parts = [one_line(self.pipeline, 40), self.run_id, self._asked(now), self.time_left(now)]
+        parts = [self._whose, self._asked(now), self.time_left(now)]
         return " · ".join(part for part in parts if part)
 
     def time_left(self, now: datetime) -> str:
@@ -69,28 +73,25 @@ class Question:
         at = self.interrupt.expires_at
         return None if at is None else (datetime.fromisoformat(at) - now).total_seconds()
 
-    def lines(self, now: datetime) -> tuple[Line, Line]:
-        """The two rows of the inbox: what is asked, and what one needs to know to choose it."""
+    def lines(self, now: datetime) -> tuple[Line, ...]:
+        """The rows of the inbox: what is asked, what there is to know for an answer, and whose question it is."""
         asked = self.message if self.interrupt.kind != "listen" else self.title
         files = len(self.interrupt.attachments)
-        figures = [self._choices, counted(files, "attachment") if files else ""]
-        known = " · ".join(part for part in figures if part)
-        late: Role = "warning" if self.interrupt.expires_at else "dim"
+        known = [self.time_left(now), self._choices, counted(files, "attachment") if files else "", self._asked(now)]
+        role: Role = "dim" if self.interrupt.expires_at is None else "warning"
         return (
             (("? ", "wait"), (one_line(asked), "text")),
-            (
-                ("  ", "dim"),
-                (self.time_left(now), late),
-                (" · " if self.interrupt.expires_at and known else "", "dim"),
-                (known, "accent"),
-                (" · " if known or self.interrupt.expires_at else "", "dim"),
-                (" · ".join(part for part in (self.pipeline, self._asked(now), self.run_id) if part), "dim"),
-            ),
+            ((f"  {' · '.join(part for part in known if part)}", role),),
+            ((f"  {self._whose}", "dim"),),
         )
 
     @property
     def _choices(self) -> str:
         return " / ".join(choice.label for choice in self.choices)
+
+    @property
+    def _whose(self) -> str:
+        return " · ".join(part for part in (one_line(self.pipeline, 40), self.run_id) if part)
 
     def _asked(self, now: datetime) -> str:
         moment = self.interrupt.asked_at

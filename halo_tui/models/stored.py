@@ -115,7 +115,7 @@ class Replay:
     @property
     def _where(self) -> str:
         place = "as it stands" if self.entry is None else f"after entry {self.position} of {self.last - 1}"
-        return f"{self.run_id} {place}"
+        return f"{place} · {self.run_id}"
 
     @property
     def _advice(self) -> str:

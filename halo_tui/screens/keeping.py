@@ -112,6 +112,8 @@ class Keeping:
 
     async def open(self, run_id: str) -> None:
         """Look back at a kept run."""
+        if not run_id:
+            return
         try:
             self.replay = await asyncio.to_thread(Replay.open, self._project.store, run_id)
         except HaloError as error:

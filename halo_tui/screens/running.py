@@ -33,6 +33,7 @@ class Running:
         self._remembered = Remembered({**beside(workbench.document.path), **options.inputs})
         self._last_pipeline: str | None = None
         self._asking: Ask | None = None
+        self._waits = False  # whether the run here waits for the answer to what the form asks
         self._run: Worker[None] | None = None
         self._set_aside: set[str] = set()
         self._drafts: dict[str, str] = {}
@@ -59,14 +60,13 @@ class Running:
             self._run.cancel()
 
     def offer_question(self) -> None:
-        """Open the form for a question that has not been set aside; close it when the question is gone."""
-        questions = self._workbench.session.questions
+        """Open the form for what the run asks and nobody has set aside; close it when the run asks that no more."""
+        asked = self._workbench.session.asked
         if self._asking is not None:
-            if all(question.interrupt.id != self._asking.question.interrupt.id for question in questions):
+            if self._waits and all(question.id != self._asking.question.id for question in asked):
                 self._asking.dismiss(None)
             return
-        fresh = (question for question in questions if question.interrupt.id not in self._set_aside)
-        question = next(fresh, None)
+        question = next((question for question in asked if question.id not in self._set_aside), None)
         if question is not None:
             self.ask(question)
 
@@ -82,6 +82,7 @@ class Running:
         """Open the form for a question of the run here, or of a kept one."""
         if self._asking is None:
             self._asking = Ask(question, self._drafts.get(question.id, ""))
+            self._waits = question in self._workbench.session.asked
             self._workbench.host.push_screen(self._asking, lambda answer: self._answered(question, answer))
 
     def go_on(self, run: Coroutine[Any, Any, None], *, at_once: bool = False) -> None:

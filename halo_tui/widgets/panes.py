@@ -68,7 +68,7 @@ class Data(Rows[DataRow]):
 
 
 class Inbox(Rows[tuple[Question, int]]):
-    """The open questions of the project, two rows each."""
+    """The open questions of the project, three rows each."""
 
     def __init__(self) -> None:
         super().__init__(self._line, id="inbox", classes="pane")
@@ -77,7 +77,7 @@ class Inbox(Rows[tuple[Question, int]]):
     def show_questions(self, questions: Sequence[Question], trouble: str) -> None:
         """Show the open questions, or why they are not known."""
         self.empty = ((trouble, "error"),) if trouble else NO_QUESTION
-        self.show([(question, part) for question in questions for part in (0, 1)])
+        self.show([(question, part) for question in questions for part in range(Question.ROWS)])
 
     def _line(self, item: tuple[Question, int]) -> Line:
         question, part = item
