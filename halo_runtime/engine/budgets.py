@@ -218,9 +218,12 @@ class Ledger:
             for account in self._accounts(charge["agent"]):
                 account.spend(use)
 
-    def book(self, call: PolicyCall, need: Callable[[], Need]) -> Booking:
-        """A place in the budgets for a call of an agent, to be entered before it begins."""
-        return Booking(self, call, need)
+    def book(self, call: PolicyCall, need: Callable[[], Need], begins: Callable[[JsonObject], None]) -> Booking:
+        """A place in the budgets for a call of an agent, to be entered before it begins.
+
+        `begins` is told what the call counts for at least once it is admitted.
+        """
+        return Booking(self, call, need, begins)
 
     def told(self, frame: Frame, path: str, call: PolicyCall, kept: EffectRecord | None) -> None:
         """Report what the budgets decided about the call at `path`, from its record."""
@@ -286,11 +289,14 @@ class Booking:
     sent, or was refused by its service, which counts as a call. Entering raises PolicyViolation.
     """
 
-    def __init__(self, ledger: Ledger, call: PolicyCall, need: Callable[[], Need]) -> None:
+    def __init__(
+        self, ledger: Ledger, call: PolicyCall, need: Callable[[], Need], begins: Callable[[JsonObject], None]
+    ) -> None:
         self.charge: JsonObject | None = None
         self._ledger = ledger
         self._call = call
         self._make_need = need
+        self._begins = begins
         self._need: Need | None = None
         self._shares: list[tuple[_Account, Decimal]] = []
 
@@ -313,9 +319,12 @@ class Booking:
 
     def settle(self, use: Use) -> None:
         """The call has used this."""
-        self.charge = {"agent": self._call.agent, **use.to_json()}
+        self.charge = self._charge(use)
         if self._shares:
             self._ledger.settle(self._shares, use)
+
+    def _charge(self, use: Use) -> JsonObject:
+        return {"agent": self._call.agent, **use.to_json()}
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

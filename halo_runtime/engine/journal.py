@@ -97,6 +97,10 @@ class Recorder(Protocol):
         """An effect that must not happen twice is about to begin; it is kept for certain before this returns."""
         ...
 
+    def booked(self, path: str, charge: JsonObject) -> None:
+        """A call that budgets hold is about to begin, which counts for `charge` if nothing more is heard of it."""
+        ...
+
     def stage(self, entry: StageEntry, news: JsonObject) -> None:
         """A stage execution has entered the trace; `news` is what `context.meta` has got since the one before."""
         ...
@@ -176,6 +180,11 @@ class Journal:
         if self.recorder is not None:
             self.recorder.begun(path)
 
+    def book(self, path: str, charge: JsonObject) -> None:
+        """Note that a call is about to begin, and what it counts for at least: a kill may leave no record of it."""
+        if self.recorder is not None:
+            self.recorder.booked(path, charge)
+
     def in_doubt(self, path: str) -> bool:
         """Whether the effect at a path had begun and nothing is known of its end."""
         found = self._by_path.get(path)
@@ -206,13 +215,10 @@ class Journal:
 
     def forget_cancelled(self) -> None:
         """Forget what was cancelled because the run was stopped: it is to be done again."""
-        self.aborted += charges_of_aborted(self)
-        self._by_path = {record.path: record for record in self if record.outcome != "cancelled"}
-
-
-def charges_of_aborted(records: Iterable[EffectRecord]) -> list[JsonObject]:
-    """What calls that were broken off count for."""
-    return [one.charge for one in records if one.outcome == "cancelled" and one.charge is not None]
+        cancelled = [entry for entry in self if entry.outcome == "cancelled"]
+        self.aborted += [entry.charge for entry in cancelled if entry.charge is not None]
+        for entry in cancelled:
+            del self._by_path[entry.path]
 
 
 def error_to_record(error: errors.HaloError) -> JsonObject:

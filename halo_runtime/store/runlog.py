@@ -123,6 +123,10 @@ class RunLog:
         self.note("begun", lambda: {"path": path})
         self.sync()
 
+    def booked(self, path: str, charge: JsonObject) -> None:
+        """A call that budgets hold is about to begin. A kill does not take this; a power cut may."""
+        self.note("booked", lambda: {"path": path, "charge": charge})
+
     def stage(self, entry: StageEntry, news: JsonObject) -> None:
         """A stage execution has entered the trace. One that stands in the file already must be the same."""
         place = entry.seq - 1

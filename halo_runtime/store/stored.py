@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from halo_runtime.engine.journal import EffectRecord, charges_of_aborted
+from halo_runtime.engine.journal import EffectRecord
 from halo_runtime.engine.trace import Chain
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import Json, JsonObject
@@ -59,8 +59,20 @@ class StoredRun:
 
     @property
     def aborted(self) -> list[JsonObject]:
-        """What calls count for in budgets that were broken off, also where they were made again later."""
-        return charges_of_aborted(EffectRecord.from_json(document) for document in self.lines("effect"))
+        """What calls count for in budgets that were cancelled or cut off by a kill, also where they were made again."""
+        found: list[JsonObject] = []
+        begun: dict[str, JsonObject] = {}
+        for document in self.reading.documents:
+            charge = document.get("charge")
+            if charge is None:
+                continue
+            before = begun.pop(document["path"], None)
+            if document["t"] == "booked":
+                found += [before] if before is not None else []
+                begun[document["path"]] = charge
+            elif document["outcome"] == "cancelled":
+                found.append(charge)
+        return [*found, *begun.values()]
 
     @cached_property
     def begun(self) -> frozenset[str]:

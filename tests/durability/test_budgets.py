@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,21 @@ async def test_what_reused_calls_have_cost_counts_against_what_a_fork_may_spend(
     failed = await project.run(guarded('x |> Bot.one() |> System.Fail("not yet")'), {"x": "t"})
     result = await project.fork(guarded("x |> Bot.one() |> Bot.two()"), failed.run_id, max_spend=Decimal("0.00075"))
     assert "rule MaxSpend(0.00075): $0.00075 of $0.00075 used up" in str(result.error)
+
+
+@pytest.mark.parametrize("lines", range(1, 14))
+async def test_calls_that_a_kill_cut_off_were_begun_and_count(tmp_path: Path, lines: int) -> None:
+    """Begun before the kill and begun after it are together never more than the limit."""
+    project = Project(tmp_path, {"*": "ok"})
+    whole = await project.run(PARALLEL, {"x": "t"})
+    kept = itertools.count()
+    project.cut(whole.run_id, lambda line: next(kept) < lines and line["t"] != "status")
+    before = begun(project, whole.run_id)
+    result = await project.runtime().resume(whole.run_id)
+    assert isinstance(result.error, PolicyViolation)
+    assert before <= begun(project, whole.run_id) <= 4
+
+
+def begun(project: Project, run_id: str) -> int:
+    """How many model calls a run has begun."""
+    return len([line for line in project.lines(run_id) if line["t"] == "booked"])

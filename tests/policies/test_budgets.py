@@ -296,7 +296,7 @@ def test_in_any_order_no_more_is_used_than_the_limit_and_the_count_is_exact(
             await asyncio.sleep(0)
         need = Need(Use(1, 0, 0), Use(1, 0, most), bounded=True)
         try:
-            async with ledger.book(CALL, lambda: need) as booking:
+            async with ledger.book(CALL, lambda: need, lambda charge: None) as booking:
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 used.append(Use(1, 0, uses))

@@ -145,7 +145,11 @@ class Conversation:
             run.emitter.emit(
                 ModelRequested(run.run_id, place, request.agent, request.method, request.model, shown, attempt)
             )
-        booking = run.ledger.book(self.guarded, lambda: request_need(request, self.priced_as))
+        booking = run.ledger.book(
+            self.guarded,
+            need=lambda: request_need(request, self.priced_as),
+            begins=lambda charge: run.effects.journal.book(place, charge),
+        )
         try:
             document = await run.effects.perform(
                 place, "model", request.identity(), lambda: self._complete(place, request, booking),

@@ -160,7 +160,10 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     run, redact = frame.run, frame.run.redactor.json
     tool, method, arguments = asked.tool, asked.method, asked.arguments
     request: JsonObject = {"tool": tool, "method": method, "args": arguments}
-    booking = None if asked.asker is None else run.ledger.book(asked.asker, lambda: TOOL_CALL)
+    booking = None
+    if asked.asker is not None:
+        journal = run.effects.journal
+        booking = run.ledger.book(asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge))
 
     async def do() -> Json:
         async with booking or nullcontext():
