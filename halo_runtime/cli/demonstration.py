@@ -130,7 +130,7 @@ def _open(edit: click.Command, options: DemoOptions) -> int:
         program = working_copy(Path(tempfile.mkdtemp(prefix="halo-demo-")))
     answering = _answering(options.replies, options.model)
     code = edit.main(
-        args=[str(program), "--run", "-i", f"question={QUESTION}", *answering],
+        args=[str(program), "--project", str(program.parent), "--run", "-i", f"question={QUESTION}", *answering],
         prog_name="halo edit",
         standalone_mode=False,
     )

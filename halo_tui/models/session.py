@@ -82,7 +82,9 @@ class Session:
         self._show(RunView(status="running", pipeline=pipeline, on=launch.description, started=self._clock()))
         try:
             runtime = await self._open(launch)
-            await self._conclude(runtime.run(program, pipeline, inputs, options=launch.to_keep()))
+            options = launch.to_keep()
+            # Kept from its beginning, so that every run can be looked back at, and a crash loses none.
+            await self._conclude(runtime.run(program, pipeline, inputs, keep=True, options=options))
         except HaloError as error:
             self._fail(error_to_json(error))
 
