@@ -7,7 +7,7 @@ from halo_runtime.engine.execution import Order
 from halo_runtime.engine.journal import EffectRecord, error_to_record
 from halo_runtime.engine.run import expiry, interrupt_id
 from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, SignalError, UnknownInterrupt
-from halo_runtime.json_types import JsonObject, is_object
+from halo_runtime.json_types import JsonObject
 from halo_runtime.results import Interrupt
 from halo_runtime.store.mail import Message
 from halo_runtime.values import digest
@@ -36,8 +36,7 @@ def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], c
 def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:
     """The open question that a message is for. Raises SignalError where there is none, or it cannot take the value."""
     question = _chosen(message, order, interrupts)
-    value = message.value
-    if question.kind == "in_doubt" and not (value in ("retry", "fail") or (is_object(value) and "skip" in value)):
+    if not question.takes(message.value):
         raise SignalError(f'{question.id} is answered "retry", "fail" or {{"skip": value}}')
     return question
 

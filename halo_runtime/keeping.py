@@ -17,7 +17,7 @@ from halo_runtime.engine.fingerprints import Fingerprints
 from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.reuse import Reuse
-from halo_runtime.errors import ConfigError, HaloError, RunRefused, StagesDiffer, StoreError
+from halo_runtime.errors import ConfigError, HaloError, RunBusy, RunRefused, StagesDiffer, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.preflight import Preflight, Rehearsal, Walked
 from halo_runtime.results import Answer, Interrupt, RunResult
@@ -65,7 +65,7 @@ class KeptRuns:
         if keep or plan.pipeline(order.pipeline).directives.checkpoint:
             log.keep()
             log.sync()
-        return await self._execute(execution, order, log)
+        return await self._while_answered(await self._execute(execution, order, log))
 
     async def _execute(self, execution: Execution, order: Order, log: RunLog) -> RunResult:
         """Do a run and close its log; a run that stops before its end is kept in any case."""
@@ -97,6 +97,18 @@ class KeptRuns:
         Raises UnknownRun, RunBusy, StoreError, RunRefused for a run that has ended, and SignalError; what was sent
         and is refused stands in the journal, which changes nothing else.
         """
+        return await self._while_answered(await self._go_on(run_id, message))
+
+    async def _while_answered(self, result: RunResult) -> RunResult:
+        """Go on while answers lie there that came too late for the run to take them before it paused."""
+        while any(self.left_for(question) is not None for question in result.interrupts):
+            try:
+                result = await self._go_on(result.run_id, None)
+            except RunBusy:  # who has the run now takes them
+                return result
+        return result
+
+    async def _go_on(self, run_id: str, message: Message | None) -> RunResult:
         claim = self._store.claim(run_id)
         plan, order, log = self._reopen(claim)
         try:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.errors import HaloError
-from halo_runtime.json_types import MISSING, Json, JsonObject, Missing
+from halo_runtime.json_types import MISSING, Json, JsonObject, Missing, is_object
 
 Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrupted"]
 InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
@@ -36,6 +36,10 @@ class Interrupt:
     asked_at: str | None = None
     expires_at: str | None = None
     former: Json | Missing = MISSING
+
+    def takes(self, value: Json) -> bool:
+        """Whether a value can be its answer: any can, but what is in doubt has three answers only."""
+        return self.kind != "in_doubt" or value in ("retry", "fail") or (is_object(value) and "skip" in value)
 
     def to_json(self) -> JsonObject:
         """The shape of spec 8.1, with `formerAnswer` where there is one."""

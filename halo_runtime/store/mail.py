@@ -36,10 +36,10 @@ class Message:
     how: str
 
     def suits(self, question: Interrupt) -> bool:
-        """Whether it is for this question; an answer that names none is for the first that is asked."""
+        """Whether it is for this question; an answer that names none is for the first that is asked and takes it."""
         if self.event is not None and question.event != self.event:
             return False
-        return self.interrupt in (None, question.id)
+        return self.interrupt in (None, question.id) and question.takes(self.value)
 
     def answer(self) -> Answer:
         """The answer that it brings."""

@@ -33,7 +33,7 @@ async def undisturbed(program: Runnable, root: Path) -> RunResult:
 
 
 def same(one: RunResult, other: RunResult) -> None:
-    """What must be equal. An arm that fails or halts ends a run, so how and where it does hangs on who is asked first."""
+    """What must be equal. An arm that fails or halts ends a run, so how it ends hangs on who is asked first."""
     if other.status == "completed":
         assert figures(one) == figures(other)
     else:
