@@ -73,21 +73,24 @@ class KeptRuns:
         self._store.live.enter(order.run_id, order.pipeline, file, self._now())
         try:
             result = await self._engine.execute(execution, order)
-            if not isinstance(result.error, StoreError):
-                self._close(log, result, execution)
-            return result
+            return result if isinstance(result.error, StoreError) else self._closed(log, result, execution)
         finally:
             self._store.live.leave(order.run_id)
             log.close()
 
-    def _close(self, log: RunLog, result: RunResult, execution: Execution) -> None:
+    def _closed(self, log: RunLog, result: RunResult, execution: Execution) -> RunResult:
+        """The result, once the log has its end. One that should be kept from now on and cannot says why in `error`."""
         if result.status in ("paused", "interrupted"):
-            log.keep()
+            try:
+                log.keep()
+            except StoreError as failure:
+                return replace(result, error=failure)
         if log.kept:
             closing = {**execution.closing(result), "at": self._now()}
             log.note("status", lambda: closing)
             log.sync()
             self._store.closed(log, closing)
+        return result
 
     # --- going on -----------------------------------------------------------------------------------------------
 

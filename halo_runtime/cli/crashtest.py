@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Kill a run at every boundary, go on, compare.")
 @click.argument("file")
 @click.argument("pipeline", required=False)
 @click.option(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Compare two runs.")
 @click.argument("left", metavar="RUN[@SEQ]")
 @click.argument("right", metavar="RUN[@SEQ]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")

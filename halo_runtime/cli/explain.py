@@ -9,7 +9,7 @@ from halo_runtime.cli.output import tell
 from halo_runtime.cli.usage import UsageError, did_you_mean
 
 
-@click.command()
+@click.command(short_help="Explain a diagnostic code.")
 @click.argument("code")
 def explain(code: str) -> int:
     """Explain a diagnostic CODE such as HL405, with a wrong and a right example."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="List the open questions of all runs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of text.")
 def inbox(as_json: bool) -> int:
     """List every open question of the project's runs, with the command that answers it.

@@ -68,9 +68,10 @@ class Progress:
         """Keep out of the way while somebody else writes to the terminal."""
         yield
 
-    def summary(self, status: str) -> str:
-        """`completed: 2 calls, 120 tokens, 1.2 s`."""
-        return f"{status}: {', '.join([*self.tally.figures(), elapsed(self._clock() - self._began)])}"
+    def summary(self, status: str, figures: list[str] | None = None) -> str:
+        """`completed: 2 calls, 120 tokens, 1.2 s`; the figures are those of the events where none are given."""
+        told = self.tally.figures() if figures is None else figures
+        return f"{status}: {', '.join([*told, elapsed(self._clock() - self._began)])}"
 
 
 class PlainLines(Progress):

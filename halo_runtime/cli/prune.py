@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Delete old runs.")
 @click.option("--older", metavar="DURATION", required=True, help="Runs that nothing has happened to for so long: 30d.")
 @click.option(
     "--status", "statuses", metavar="STATUS", multiple=True,

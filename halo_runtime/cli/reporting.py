@@ -10,7 +10,7 @@ from halo_lang.excerpt import visible
 from halo_lang.source import Source
 from halo_runtime.cli.exit_codes import ExitCode, of_refusal, of_status
 from halo_runtime.cli.findings import Report, document, text
-from halo_runtime.cli.output import error_block, money, say, tell_json, tell_output
+from halo_runtime.cli.output import error_block, money, plural, say, tell_json, tell_output
 from halo_runtime.cli.progress import Progress
 from halo_runtime.cli.questions import open_question
 from halo_runtime.errors import HaloError, ProgramError
@@ -93,19 +93,29 @@ def _blocks(
         blocks.append(error_block(result.error, source))
     if result.status == "paused":
         blocks.append(_open_questions(result))
-    if result.status == "interrupted":
+    if result.status == "interrupted" and result.error is None:
         blocks.append(f"note: the run can go on: halo resume {result.run_id}")
     blocks += [f"note: nothing asked for the answer {name}" for name in unused if not quiet]
     if not quiet:
-        blocks.append(progress.summary(result.status))
+        blocks.append(progress.summary(result.status, _own_figures(result)))
     return blocks
 
 
+def _own_figures(result: RunResult) -> list[str] | None:
+    """What a run that reuses calls of another has cost itself; None for one that does not."""
+    meta = result.context.meta
+    reused = sum(call.get("reused", False) for call in meta["calls"])
+    if not reused:
+        return None
+    figures = [plural(len(meta["calls"]) - reused, "call"), f"{reused} reused"]
+    return [*figures, plural(meta["tokens"]["total"], "token"), money(meta["cost"])]
+
+
 def _open_questions(result: RunResult) -> str:
-    many = len(result.interrupts) > 1
     lines = ["paused at:"]
     for interrupt in result.interrupts:
-        which = ["--interrupt", interrupt.id] if many else []
-        command = shlex.join(["halo", "resume", result.run_id, *which, "--answer"])
-        lines.append(f"{open_question(interrupt)}\n    {command} VALUE")
+        lines.append(open_question(interrupt))
+        if result.error is None:  # with one the run could not be kept, so nothing can answer it
+            which = ["--interrupt", interrupt.id] if len(result.interrupts) > 1 else []
+            lines.append(f"    {shlex.join(['halo', 'resume', result.run_id, *which, '--answer'])} VALUE")
     return "\n".join(lines)

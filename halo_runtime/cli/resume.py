@@ -8,7 +8,7 @@ from halo_runtime.cli.settings import Settings, run_options
 from halo_runtime.json_types import Json
 
 
-@click.command()
+@click.command(short_help="Go on with a paused or interrupted run.")
 @click.argument("run_id", metavar="RUN")
 @click.option("--answer", metavar="VALUE", help="The answer to the open question: JSON if it parses, else text.")
 @click.option("--interrupt", metavar="ID", help="Which question, where several are open.")

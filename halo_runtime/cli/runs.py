@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="List the kept runs, or those at work now.")
 @click.option("--live", is_flag=True, help="Those that are at work now, kept or not.")
 @click.option("--status", metavar="STATUS", help="Those of a status: paused, failed, interrupted, …")
 @click.option("--pipeline", metavar="NAME", help="Those of a pipeline.")

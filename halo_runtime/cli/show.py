@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Show a run, now or at any stage.")
 @click.argument("reference", metavar="RUN[@SEQ]")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, in the shape of `halo run --json`.")
 def show(reference: str, as_json: bool) -> int:

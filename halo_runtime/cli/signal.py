@@ -8,7 +8,7 @@ from halo_runtime.cli.settings import Settings, run_options
 from halo_runtime.json_types import Json
 
 
-@click.command()
+@click.command(short_help="Answer a question of a run, or bring it an event.")
 @click.argument("run_id", metavar="RUN")
 @click.argument("value")
 @click.option("--interrupt", metavar="ID", help="Which question, where several are open.")

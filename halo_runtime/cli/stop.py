@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Stop a run that is at work.")
 @click.argument("reference", metavar="RUN")
 @click.option("--force", is_flag=True, help="End a process that has not stopped by then, at once.")
 @click.option("--wait", metavar="DURATION", default="10s", help="How long it may take to stop (default 10s).")

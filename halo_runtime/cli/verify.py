@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Check that a journal is what was written.")
 @click.argument("reference", metavar="RUN")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of a line.")
 def verify(reference: str, as_json: bool) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command()
+@click.command(short_help="Follow a run that is at work.")
 @click.argument("reference", metavar="RUN")
 @click.option("--from-now", is_flag=True, help="Leave out what has happened already.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a line on stdout, for programs.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def kept_run(text: str, *options: str) -> str:
 
 
 @contextmanager
-def run_at_work(file: str = "p.halo") -> Iterator[tuple[subprocess.Popen[str], str]]:
+def run_at_work(file: str = "p.halo") -> Generator[tuple[subprocess.Popen[str], str]]:
     """A process that waits for a reply that never comes, and its run's id."""
     arguments = ["run", file, "-i", "text=x", "--replies", "slow.json", "--events"]
     process = subprocess.Popen([*HALO, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

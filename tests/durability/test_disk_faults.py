@@ -111,8 +111,10 @@ async def test_a_run_that_cannot_be_kept_does_not_begin(pipeline: str, readonly:
 
 async def test_a_run_that_cannot_be_kept_when_it_pauses_says_so(readonly: Callable[[], Path]) -> None:
     project = Project(readonly() / ".halo")
-    with pytest.raises(StoreError, match="cannot be written: Permission denied"):
-        await project.run('pipeline Main(x: Any) -> Any:\n  x |! yield("?")', {"x": 1}, keep=False)
+    result = await project.run('pipeline Main(x: Any) -> Any:\n  x |! yield("Go?")', {"x": 1}, keep=False)
+    assert (result.status, [question.message for question in result.interrupts]) == ("paused", ["Go?"])
+    assert isinstance(result.error, StoreError)
+    assert "cannot be written: Permission denied" in result.error.message
 
 
 async def test_a_run_that_needs_no_file_needs_no_folder(readonly: Callable[[], Path]) -> None:
