@@ -30,6 +30,7 @@ ASSUMED_REPLY: Final = 4096
 """Tokens that a reply is taken to have at most where no `max_tokens` says it."""
 
 _BYTES_A_TOKEN: Final = 4
+_PRICE_STEP: Final = 64
 _NOTHING: Final = Decimal(0)
 _COUNTS: Final[tuple[Unit, ...]] = ("calls", "tool_calls")
 """Units in which a call weighs one and no estimate, so that the next one need not wait for its end."""
@@ -79,8 +80,10 @@ def request_need(request: ModelRequest, priced_as: str) -> Need:
     """What a request will use, by an estimate of the tokens in it, at the price of the model id `priced_as`."""
     sent = _tokens_sent(request)
     made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
-    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(sent, 0)))
-    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(sent, made)))
+    # Prices take long to work out, so calls of about the same size share one, and it is that of the largest of them.
+    priced = -(-sent // _PRICE_STEP) * _PRICE_STEP
+    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(priced, 0)))
+    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(priced, made)))
     return Need(least, most, bounded=request.max_tokens is not None)
 
 
@@ -208,7 +211,7 @@ class Ledger:
                 _Account(name, bound.text, rule) for bound, rule in budgets if isinstance(rule, Budget)
             )
         if self.max_spend is not None:
-            own = _Account("run", f"MaxSpend({self.max_spend})", Budget("usd", self.max_spend))
+            own = _Account("run", f"MaxSpend({self.max_spend:f})", Budget("usd", self.max_spend))
             self._by_policy[""] = (own,)
 
     def open(self, journal: Journal, reused: Iterable[JsonObject]) -> None:

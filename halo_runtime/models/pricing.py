@@ -29,6 +29,7 @@ WELL_KNOWN: Final = frozenset(
 """Ids that have a price for certain, so that checking a program need not load the table for the common ones."""
 
 
+@lru_cache(maxsize=4096)
 def cost(model: str, usage: Usage) -> Decimal | None:
     """USD for `usage` of the declared id `model`; None when the price or the number of tokens is not known.
 
