@@ -28,10 +28,21 @@ from halo_runtime.version import __version__
 
 @record
 class Origin:
-    """The run that another one continues, and the entry of its trace up to which it is the same."""
+    """The run that another one continues, and the entry of its trace up to which it is the same.
+
+    `lines` is how long its journal was then, `at` and `reuse_answers` are how it is continued (see Reuse): enough for
+    the new run to go on with taking results after it has stopped.
+    """
 
     parent: str
     forked_at: int
+    lines: int
+    at: int | None
+    reuse_answers: bool
+
+    def to_json(self) -> JsonObject:
+        """What a journal keeps of it beside `parent` and `forkedAt`."""
+        return {"lines": self.lines, "at": self.at, "reuseAnswers": self.reuse_answers}
 
 
 def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin: Origin | None) -> JsonObject:
@@ -52,6 +63,7 @@ def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin:
         "startedAt": iso(now),
         "parent": None if origin is None else origin.parent,
         "forkedAt": None if origin is None else origin.forked_at,
+        "fork": None if origin is None else origin.to_json(),
     }
 
 

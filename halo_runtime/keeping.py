@@ -119,16 +119,18 @@ class KeptRuns:
             if message is not None and is_early(message, claim.stored.interrupts):
                 self._store.mail(order.run_id).post(message)
                 return result_of(claim.stored)
-            return await self._execute(await self._prepare(plan, order), order, log)
+            return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
             log.close()
 
-    async def _prepare(self, plan: Plan, order: Order) -> Execution:
+    async def _prepare(self, plan: Plan, order: Order, stored: StoredRun) -> Execution:
         """The rest of a run ready to be executed; what is missing is no harm where no work is left for it."""
+        order = replace(order, reuse=self._still_reused(stored, plan))
         try:
             return self._engine.prepare(plan, order)
         except ConfigError:
-            walked = await self._walk(plan, replace(order, journal=order.journal.copy()))
+            rehearsed = replace(order, journal=order.journal.copy(), reuse=self._still_reused(stored, plan))
+            walked = await self._walk(plan, rehearsed)
             return self._engine.prepare(plan, replace(order, used=walked.left(plan)))
 
     def _reopen(self, claim: Claim) -> tuple[Plan, Order, RunLog]:
@@ -196,14 +198,15 @@ class KeptRuns:
             run_id=self._engine.new_run_id(),
             journal=Journal(),
             controller=controller,
-            reuse=self._reuse(stored, plan, fork),
+            reuse=self._reuse(stored, plan, fork.at, fork.reuse_answers),
             rehearsal=False,
             used=rehearsal.left,
         )
         for message in self._store.mail(stored.run_id):
             if message.event is not None:  # an event that nobody has taken yet belongs to both
                 self._store.mail(order.run_id).post(message)
-        origin = Origin(stored.run_id, rehearsal.reached)
+        lines = len(stored.reading.documents)
+        origin = Origin(stored.run_id, rehearsal.reached, lines, fork.at, fork.reuse_answers)
         return await self.start(plan, order, options, keep=True, origin=origin)
 
     async def preflight(self, plan: Plan, fork: Fork) -> Preflight:
@@ -224,14 +227,24 @@ class KeptRuns:
         if plan.program.find(name) is None:
             raise RunRefused(f"{plan.program.source.path} has no pipeline {name}, which the run {stored.run_id} is of")
         order = self._engine.order(plan, name, {**stored.header["input"], **fork.inputs}, fork.timeout)
-        reuse = self._reuse(stored, plan, fork)
+        reuse = self._reuse(stored, plan, fork.at, fork.reuse_answers)
         order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend)
         return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
 
-    def _reuse(self, stored: StoredRun, plan: Plan, fork: Fork) -> Reuse:
+    def _reuse(self, stored: StoredRun, plan: Plan, at: int | None, reuse_answers: bool) -> Reuse:
         past = past_of(stored, self._engine.plan(program_of(stored)))
-        fingerprints = Fingerprints(plan)
-        return Reuse(past, fingerprints, at=fork.at, reuse_answers=fork.reuse_answers, taken=self._reply_taken)
+        return Reuse(past, Fingerprints(plan), at=at, reuse_answers=reuse_answers, taken=self._reply_taken)
+
+    def _still_reused(self, stored: StoredRun, plan: Plan) -> Reuse | None:
+        """What a fork that goes on may still take from its parent; nothing where that is gone."""
+        fork = stored.header.get("fork")
+        if fork is None:
+            return None
+        try:
+            parent = self._store.load(stored.header["parent"]).first_lines(fork["lines"])
+            return self._reuse(parent, plan, fork["at"], fork["reuseAnswers"])
+        except HaloError:
+            return None
 
     def _reply_taken(self, entry: EffectRecord) -> None:
         """A scripted provider goes on behind the replies that are taken from a journal."""

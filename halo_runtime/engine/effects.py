@@ -136,7 +136,11 @@ class Effects:
         another request at this path.
         """
         asked = digest(request)
-        record = self.journal.find(path) or self._reused(path, kind, asked)
+        record = self.journal.find(path)
+        if record is None:
+            record = self._reused(path, kind, asked)
+        elif self.reuse is not None and not record.reused:
+            self.reuse.done_anew(path)
         if record is not None:
             return await self._replay(record, kind, asked)
         if self.rehearsal:

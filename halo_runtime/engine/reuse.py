@@ -129,10 +129,15 @@ class Reuse:
         if found is None or self._over:
             return self._answer_again(path, asked) if kind in _ANSWERS else None
         if found.kind != kind or found.request_sha256 != asked:
-            self._stop(next(p for p in _places_around(path) if p in self._entered), "what it asks for changed")
+            self._stop(self._stage_around(path), "what it asks for changed")
             return None
         self._taken(found)
         return found
+
+    def done_anew(self, path: str) -> None:
+        """The new run has an effect of its own at a path: it was not taken, so nothing after it is."""
+        if path in self._by_path and not self._over:
+            self._stop(self._stage_around(path), "what it asks for changed")
 
     def in_doubt(self, path: str) -> bool:
         """Whether an effect of the same stage had begun in the old run, and nothing is known of its end."""
@@ -142,6 +147,9 @@ class Reuse:
         """The answer that the question at a path had in the old run."""
         found = self._asked.get(path)
         return MISSING if found is None or found.outcome != "done" else found.result
+
+    def _stage_around(self, path: str) -> str:
+        return next(place for place in _places_around(path) if place in self._entered)
 
     def _answer_again(self, path: str, asked: str) -> EffectRecord | None:
         found = self._asked.get(path) if self._reuse_answers else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,10 @@ class StoredRun:
     path: Path
     reading: Reading
     claimed: bool = False
+
+    def first_lines(self, count: int) -> StoredRun:
+        """The run as it was when its journal had `count` lines."""
+        return StoredRun(self.path, replace(self.reading, documents=self.reading.documents[:count]))
 
     # --- the header ---------------------------------------------------------------------------------------------
 

@@ -69,10 +69,10 @@ async def test_a_listing_has_the_latest_run_first_and_what_it_needs(tmp_path: Pa
     await some_runs(project)
     first, second, third = project.store.runs(NOW)
     assert [line["runId"] for line in (first, second, third)] == ["c-cut", "b-asks", "a-done"]
-    assert set(second) == {
+    assert {
         "runId", "status", "pipeline", "file", "startedAt", "updatedAt", "cost", "tokens", "parent", "forkedAt",
         "interrupts",
-    }  # fmt: skip
+    } <= set(second)  # fmt: skip
     assert (second["interrupts"], second["pipeline"], second["startedAt"]) == (1, "Main", "2026-01-02T03:04:05.000Z")
 
 
