@@ -275,7 +275,7 @@ class Ledger:
 
     def _accounts(self, agent: str) -> tuple[_Account, ...]:
         if agent not in self._by_agent:
-            names = ("", *self.required(agent))
+            names = dict.fromkeys(("", *self.required(agent)))
             self._by_agent[agent] = tuple(a for name in names for a in self._by_policy.get(name, ()))
         return self._by_agent[agent]
 
@@ -315,9 +315,9 @@ class Booking:
             self._shares, refused = await self._ledger.admit(self._call, self.need)
             if refused:
                 self.charge = {"agent": self._call.agent, "refused": refused}
-                raise refuse(
-                    [f"policy {one['policy']}, rule {one['rule']}: {one['reason']}" for one in refused], self._call
-                )
+                reasons = [f"policy {one['policy']}, rule {one['rule']}: {one['reason']}" for one in refused]
+                raise refuse(reasons, self._call)
+            self._begins(self._charge(self.need.least))
         return self
 
     def settle(self, use: Use) -> None:

@@ -123,6 +123,8 @@ def test_arguments_come_from_stdin_too(monkeypatch: pytest.MonkeyPatch, capsys: 
         (["p.halo", "Echo", "-i", "value=@binary"], "binary: no UTF-8 text (byte 1)"),
         (["p.halo", "Echo", "--input-json", "p.halo"], "--input-json: no JSON"),
         (["p.halo", "Echo", "-i", "value=1", "--timeout", "5"], "--timeout 5: no duration"),
+        (["p.halo", "Echo", "-i", "value=1", "--max-spend", "NaN"], "--max-spend NaN: no amount of US dollars"),
+        (["p.halo", "Echo", "-i", "value=1", "--max-spend", "-1"], "--max-spend -1: no amount of US dollars"),
         (["p.halo", "Talk", "-i", "text=x", "-i", "n=2"], "OPENAI_API_KEY"),
         ([*TALK[1:-1], "binary"], "binary"),
         ([*TALK[1:], "--answer", "verdit=yes"], "did you mean verdict?"),
@@ -176,3 +178,12 @@ def test_a_key_from_the_env_file_is_read_and_never_shown(capsys: Captured) -> No
     assert main(["run", "t.halo", "-i", "x=sk-very-secret-value", "--env-file", "my.env", "--json"]) == 0
     captured = capsys.readouterr()
     assert "very-secret" not in captured.out + captured.err
+
+
+def test_max_spend_limits_all_agents_of_the_run_and_stays_with_it(capsys: Captured) -> None:
+    Path("r.json").write_text('{"Bot": {"reply": "hello", "usage": {"input": 1000, "output": 1000}}}')
+    assert main([*TALK, "--max-spend", "0.00074", "--no-input"]) == 4  # one call may come out above the limit
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
+    assert json.loads(Path(f".halo/checkpoints/{run_id}.jsonl").read_text().splitlines()[0])["maxSpend"] == "0.00074"
+    assert main([*TALK, "--max-spend", "0"]) == 1
+    assert "rule MaxSpend(0)" in capsys.readouterr().err

@@ -14,7 +14,7 @@ import halo_lang
 from halo_runtime import RunResult
 from halo_runtime.engine.budgets import Ledger, Need, Use
 from halo_runtime.engine.guards import BoundRule
-from halo_runtime.errors import ConfigError, ModelError, PolicyViolation
+from halo_runtime.errors import ConfigError, ModelError, PolicyViolation, ToolError
 from halo_runtime.models.base import ModelReply, ModelRequest, Usage
 from halo_runtime.policies import rule_factory
 from halo_runtime.policies.base import PolicyCall
@@ -157,6 +157,20 @@ def test_tool_calls_within_the_limit_are_made() -> None:
     result, tool = with_tools("MaxToolCalls(3)", [get("a"), get("b", "c"), "done"])
     assert result.output == "done"
     assert len(tool.calls) == 3
+
+
+def test_a_tool_that_runs_before_the_prompt_counts_and_so_do_its_retries() -> None:
+    def fails(method: str, args: dict[str, Any]) -> Any:
+        raise ToolError("busy", retryable=True, status=503)
+
+    tool = StubTool(fails)
+    made = runtime({"Bot": "done"})
+    made.register_tool_provider("KV", tool)
+    program = policy("MaxToolCalls(2)") + "@retry(5, 1ms)\n" + TOOLS.partition("\n")[2]
+    program = f'store Box: KV("box.db")\n{program}'.replace("Bot.go(tools: [Box])", 'Bot.get(tool: Box, key: "k")')
+    result = asyncio.run(made.run(halo_lang.parse(program), "Main", {"x": "t"}))
+    assert isinstance(result.error, PolicyViolation)
+    assert len(tool.calls) == 2
 
 
 # --- tokens and money ---------------------------------------------------------------------------------------
