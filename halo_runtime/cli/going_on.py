@@ -52,8 +52,9 @@ def answer_value(
 
     try:
         return _perform(settings, stored, work)
-    except RunBusy:
+    except RunBusy as busy:
         if wait:
+            busy.hint = f"to leave the answer for that process: halo signal {stored.run_id} VALUE"
             raise
         return leave(settings, reference, text, interrupt=interrupt, event=event)
 

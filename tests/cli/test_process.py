@@ -126,6 +126,78 @@ def test_ctrl_c_at_a_question_stops_the_run(session: Session) -> None:
     assert session.end() == (130, "")
 
 
+def written(name: str) -> str:
+    """What another process writes into a file."""
+    deadline = time.monotonic() + PATIENCE
+    while not (Path(name).exists() and Path(name).read_text().endswith("\n")):
+        assert time.monotonic() < deadline, f"{name} was not written"
+    return Path(name).read_text()
+
+
+def test_an_answer_from_elsewhere_is_taken_while_the_question_waits_at_the_terminal() -> None:
+    Path("p.halo").write_text(ASKING.replace("\npipeline", "\n@checkpoint\npipeline"))
+    session = Session("run", "p.halo", "-i", "text=x", "--replies", "r.json")
+    session.see("\n> ")
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
+    assert halo("signal", run_id, "yes", "--by", "ada").returncode == 0
+    session.see("is answered by ada")
+    session.see("completed: 1 call")
+    assert session.end() == (0, "sent\n")
+    session.close()
+
+
+def test_resume_asks_the_open_questions_one_after_the_other() -> None:
+    Path("p.halo").write_text(
+        "pipeline Main(xs: Array) -> Result:\n"
+        "  xs |* each(x in xs) => Ask(x) as answers\n\n"
+        'pipeline Ask(x: Any) -> Any: x |! yield("Take {{x}}?")\n'
+    )
+    assert halo("run", "p.halo", "Main", "-i", 'xs=["a", "b"]').returncode == 4
+    session = Session("resume", next(Path(".halo/checkpoints").glob("*.jsonl")).stem)
+    session.see("? Take a?")
+    session.see("\n> ")
+    session.type("1\n")
+    session.see("? Take b?")
+    session.see("\n> ")
+    session.type("2\n")
+    session.see("completed")
+    assert session.end() == (0, "[\n  1,\n  2\n]\n")
+    session.close()
+
+
+def test_the_time_that_is_left_counts_down(session: Session) -> None:
+    session.see("expires in 4 m 5")
+    session.see("\x1b7\x1b[1A\r\x1b[2K  expires in 4 m 5")
+    session.see("\x1b8")
+
+
+def test_a_question_without_a_terminal_pauses_and_says_how_to_answer() -> None:
+    done = halo("run", "p.halo", "-i", "text=x", "--replies", "r.json")
+    assert (done.returncode, done.stdout) == (4, b"")
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
+    assert f"    halo resume {run_id} --answer VALUE\n".encode() in done.stderr
+
+
+def test_ctrl_c_twice_ends_at_once_and_leaves_a_journal_to_go_on_with() -> None:
+    Path("p.halo").write_text(
+        "tool Shell : Bash()\n\n@checkpoint\npipeline Main(text: String) -> Result:\n"
+        '  text |> System.Value("first") |> Shell.run("trap \'\' TERM; echo $$ > shell.pid; sleep 60; sleep 60")\n'
+    )
+    session = Session("run", "p.halo", "-i", "text=x")
+    session.see("tool Shell.run")
+    shell = written("shell.pid")
+    session.type("\x03")
+    session.see("Ctrl-C again ends at once")
+    session.type("\x03")
+    assert session.end() == (130, "")
+    session.close()
+    os.killpg(int(shell), signal.SIGKILL)
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
+    assert halo("verify", run_id).returncode == 0
+    assert halo("resume", run_id).returncode == 4
+    assert halo("resume", run_id, "--answer", '{"skip": "done by hand"}').stdout == b"done by hand\n"
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_cancels_the_request_and_says_what_was_done(number: signal.Signals) -> None:
     session = Session("run", "p.halo", "-i", "text=x", "--answer", "verdict=yes", "--replies", "slow.json")
