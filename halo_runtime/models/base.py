@@ -30,14 +30,16 @@ class ToolCall:
 
 @record
 class Message:
-    """One turn. `tool_calls` on assistant turns, `tool_call_id` on tool turns."""
+    """One turn. `tool_calls` on assistant turns, `tool_call_id` on tool turns, `opaque` as in ModelReply."""
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    opaque: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
+        """For people and the journal. Without `opaque`: it says nothing to them, and its reply is journalled whole."""
         document: JsonObject = {"role": self.role, "content": self.content}
         if self.tool_calls:
             document["tool_calls"] = [asdict(call) for call in self.tool_calls]
@@ -114,7 +116,9 @@ class ModelReply:
 
     `warnings` tell of settings that the service does not take, and of replies that are not whole. `cursor` is the
     provider's own note of where it stood (the scripted model's place in a list of replies); it is journalled, and
-    handed back by `restore`.
+    handed back by `restore`. `opaque` is what a service wants back with the turn it answered (signatures of its
+    thinking, its own items): `{wire format: anything}`, for another service may be the next to be asked. It goes back
+    unchanged on the turn's Message; a provider ignores what is not its own.
     """
 
     text: str
@@ -125,6 +129,7 @@ class ModelReply:
     cost: Decimal | None = None
     warnings: tuple[str, ...] = ()
     cursor: Json = None
+    opaque: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
         document = asdict(self)
@@ -145,6 +150,7 @@ class ModelReply:
             cost=None if document["cost"] is None else Decimal(document["cost"]),
             warnings=tuple(document["warnings"]),
             cursor=document["cursor"],
+            opaque=document.get("opaque"),  # journals of earlier versions have none
         )
 
 

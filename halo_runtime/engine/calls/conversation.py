@@ -102,7 +102,7 @@ class Conversation:
             reply = await self._request(f"{place}/step{step}")
             if not reply.tool_calls:
                 return reply.text
-            self.messages += (Message("assistant", reply.text, reply.tool_calls),)
+            self.messages += (Message("assistant", reply.text, reply.tool_calls, opaque=reply.opaque),)
             self.messages += await self._run_tools(f"{place}/step{step}", reply.tool_calls)
         raise StepLimitError(
             f"{self.call.label} still asked for tools after {self.settings.max_steps} requests; raise max_steps:, "
