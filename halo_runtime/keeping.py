@@ -85,7 +85,7 @@ class KeptRuns:
                 log.keep()
             except StoreError as failure:
                 return replace(result, error=failure)
-        if log.kept:
+        if log.kept and log.caught_up:
             closing = {**execution.closing(result), "at": self._now()}
             log.note("status", lambda: closing)
             log.sync()

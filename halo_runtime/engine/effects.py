@@ -135,7 +135,7 @@ class Effects:
         gave it, for answers, `charge` what it counts for in budgets. Raises ReplayError where the journal holds
         another request at this path.
         """
-        asked = digest(request)
+        asked = digest(self._redactor.json(request))  # a run that goes on has its input without secrets
         record = self.journal.find(path)
         if record is None:
             record = self._reused(path, kind, asked)

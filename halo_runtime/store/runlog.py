@@ -58,6 +58,7 @@ class RunLog:
         self._size = 0
         self._waiting: list[Callable[[], JsonObject]] = []
         self._hashes: list[str] = []
+        self._reached = -1
         self._settled = 0.0
         self._dirty = False
 
@@ -99,6 +100,11 @@ class RunLog:
         """The sum of the last line."""
         return self._sealer.previous
 
+    @property
+    def caught_up(self) -> bool:
+        """Whether the run has come as far as its journal, so that how it stopped is news."""
+        return self._reached + 1 >= len(self._hashes)
+
     def close(self) -> None:
         """Give the file and the claim on it up."""
         if self._file is not None:
@@ -129,7 +135,7 @@ class RunLog:
 
     def stage(self, entry: StageEntry, news: JsonObject) -> None:
         """A stage execution has entered the trace. One that stands in the file already must be the same."""
-        place = entry.seq - 1
+        place = self._reached = entry.seq - 1
         if place < len(self._hashes):
             if self._hashes[place] != entry.hash:
                 raise StoreError(
