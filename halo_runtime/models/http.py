@@ -1,4 +1,4 @@
-"""What every model service over HTTP shares: one POST of JSON with bounds on time and size, and its failures as errors.
+"""What every model service over HTTP shares: requests in JSON with bounds on time and size, and failures as errors.
 
 Redirects are not followed, for the key would travel along; `x-should-retry` wins over the table in retry.py.
 """
@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import field
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -27,9 +27,14 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 10.0
 TOTAL_SECONDS: Final = 600.0
+DRAIN_SECONDS: Final = 0.25
+"""How long the end of a stream is waited for once all is said, so that its connection can be used again."""
 MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
 MAX_DETAIL: Final = 500
 """Characters of a service's own message that go into ours."""
+
+Receive: TypeAlias = Callable[[bytes], bool]
+"""Takes the next bytes of a stream; true when nothing that counts can follow."""
 
 
 @record
@@ -81,14 +86,42 @@ class JsonService:
         self._redactor = Redactor(endpoint.secrets)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
 
-    async def post(self, path: str, body: JsonObject) -> JsonObject:
-        """The JSON object that the service answers. ModelError for everything else; cancelling ends the request."""
-        content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        async with self._failures():
-            answer = await self._exchange(path, content)
-        if answer.status >= 300:
-            raise self._refusal(answer)
-        return self._document(answer)
+    async def post(
+        self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None, repeatable: bool = True
+    ) -> JsonObject:
+        """The JSON object that the service answers. ModelError for everything else; cancelling ends the request.
+
+        `repeatable` is false for what must not be asked twice: then only what certainly did not arrive is retryable.
+        """
+        async with self._failures(repeatable), self._request("POST", path, body, headers) as response:
+            return self._document(await self._whole(response), repeatable)
+
+    async def get(self, path: str) -> JsonObject:
+        """As `post`, asking with nothing but the address."""
+        async with self._failures(), self._request("GET", path) as response:
+            return self._document(await self._whole(response))
+
+    async def stream(
+        self,
+        path: str,
+        body: JsonObject | None,
+        receive: Receive,
+        *,
+        accepts: str = "text/event-stream",
+        headers: Mapping[str, str] | None = None,
+    ) -> JsonObject | None:
+        """Hand what the service streams to `receive` as it comes; without a body the request is a GET.
+
+        Returns the document of a service that answers whole although a stream was asked for, else None. Whether the
+        stream was complete is for the caller to say: every service ends its streams in a way of its own.
+        """
+        asked = {"accept": accepts, **(headers or {})}
+        method = "GET" if body is None else "POST"
+        async with self._failures(), self._request(method, path, body, asked) as response:
+            if response.status_code >= 300 or _kind(response.headers) != accepts:
+                return self._document(await self._whole(response))
+            await self._hand_over(response, receive)
+        return None
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
@@ -100,15 +133,40 @@ class JsonService:
         """A ModelError that names the service and its host before `problem`."""
         return ModelError(self._named(self._redactor.text(problem)), retryable=retryable)
 
-    async def _exchange(self, path: str, content: bytes) -> Answer:
-        client = self._client()
-        async with client.stream("POST", self.endpoint.url + path, content=content) as response:
-            received = bytearray()
-            async for part in response.aiter_bytes():
-                received += part
-                if len(received) > self.endpoint.max_bytes:
-                    raise self.error(f"sent more than {self.endpoint.max_bytes // 2**20} MiB; the answer was dropped")
-            return Answer(response.status_code, response.headers, bytes(received))
+    @asynccontextmanager
+    async def _request(
+        self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[httpx.Response]:
+        content = None
+        if body is not None:
+            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        url = path if "://" in path else self.endpoint.url + path
+        async with self._client().stream(method, url, content=content, headers=headers) as response:
+            yield response
+
+    async def _whole(self, response: httpx.Response) -> Answer:
+        received = bytearray()
+        async for part in self._bounded(response):
+            received += part
+        return Answer(response.status_code, response.headers, bytes(received))
+
+    async def _hand_over(self, response: httpx.Response, receive: Receive) -> None:
+        async with aclosing(self._bounded(response)) as parts:
+            async for part in parts:
+                if receive(part):
+                    break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    async for _ in parts:
+                        pass
+
+    async def _bounded(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+        received = 0
+        async for part in response.aiter_bytes():
+            received += len(part)
+            if received > self.endpoint.max_bytes:
+                raise self.error(f"sent more than {self.endpoint.max_bytes // 2**20} MiB; the answer was dropped")
+            yield part
 
     def _client(self) -> httpx.AsyncClient:
         loop = asyncio.get_running_loop()
@@ -117,7 +175,7 @@ class JsonService:
         return self._clients[loop]
 
     @asynccontextmanager
-    async def _failures(self) -> AsyncGenerator[None]:
+    async def _failures(self, repeatable: bool = True) -> AsyncGenerator[None]:
         """Turn what can go wrong on the way into ModelError."""
         import httpx  # 60 ms that a scripted run shall not pay
 
@@ -126,18 +184,18 @@ class JsonService:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
-            raise self.error(f"gave no complete answer within {seconds:g} s", retryable=True) from None
+            raise self.error(f"gave no complete answer within {seconds:g} s", retryable=repeatable) from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._broken(error) from None
+            raise self._broken(error, repeatable) from None
 
-    def _broken(self, error: Exception) -> ModelError:
+    def _broken(self, error: Exception, repeatable: bool) -> ModelError:
         names = (base.__name__ for base in type(error).__mro__)
         trouble = next(_TROUBLES[name] for name in names if name in _TROUBLES)
         detail = self._clean(str(error)) or type(error).__name__
         message = self._named(f"{trouble.problem}: {detail}{self._filled(trouble.advice)}")
-        return ModelError(message, retryable=trouble.retryable, detail=detail)
+        return ModelError(message, retryable=trouble.retryable and (repeatable or not trouble.sent), detail=detail)
 
-    def _refusal(self, answer: Answer) -> ModelError:
+    def _refusal(self, answer: Answer, repeatable: bool) -> ModelError:
         """The error for a status that is no success."""
         detail, codes = _service_message(answer.content)
         detail = self._clean(detail)
@@ -145,16 +203,19 @@ class JsonService:
         advice = self._filled(_OUT_OF_CREDIT if out_of_credit else _ADVICE.get(answer.status, ""))
         return ModelError(
             self._named(f"answered {answer.status}{f': {detail}' if detail else ''}{advice}"),
-            retryable=_may_retry(answer, out_of_credit),
+            retryable=_may_retry(answer, out_of_credit) and (repeatable or answer.status < 500),
             status=answer.status,
             retry_after=retry_after(answer.headers),
             detail=detail or None,
         )
 
-    def _document(self, answer: Answer) -> JsonObject:
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip()
+    def _document(self, answer: Answer, repeatable: bool = True) -> JsonObject:
+        """The JSON object of an answer; raises for a status that is no success, and for everything else."""
+        if answer.status >= 300:
+            raise self._refusal(answer, repeatable)
+        kind = _kind(answer.headers)
         advice = self._filled(_WRONG_URL)
-        if "json" not in kind.lower():
+        if "json" not in kind:
             raise self.error(f"answered {self._clean(kind) or 'something without a type'} instead of JSON{advice}")
         try:
             document: Json = json.loads(answer.content)
@@ -200,18 +261,22 @@ _ADVICE: Final = {
 
 @record
 class _Trouble:
-    """What an exchange that brought no answer died of. `retryable`: another try may help."""
+    """What an exchange that brought no answer died of. `retryable`: another try may help.
+
+    `sent`: the request may have arrived, and been done.
+    """
 
     problem: str
     retryable: bool = True
+    sent: bool = True
     advice: str = ""
 
 
 _IS_IT_RIGHT: Final = "; is {url} right?"
 _TROUBLES: Final = {
-    "ConnectTimeout": _Trouble("cannot be reached in time", advice=_IS_IT_RIGHT),
-    "ConnectError": _Trouble("cannot be reached", advice=_IS_IT_RIGHT),
-    "ProxyError": _Trouble("cannot be reached through the proxy"),
+    "ConnectTimeout": _Trouble("cannot be reached in time", sent=False, advice=_IS_IT_RIGHT),
+    "ConnectError": _Trouble("cannot be reached", sent=False, advice=_IS_IT_RIGHT),
+    "ProxyError": _Trouble("cannot be reached through the proxy", sent=False),
     "TimeoutException": _Trouble("stopped answering"),
     "NetworkError": _Trouble("broke the connection"),
     "RemoteProtocolError": _Trouble("ended the connection before its answer was complete"),
@@ -234,6 +299,10 @@ def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
         # A proxy for the outside world cannot reach this machine, and would see the key.
         trust_env=not (url.scheme == "http" and is_loopback(url)),
     )
+
+
+def _kind(headers: Mapping[str, str]) -> str:
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _may_retry(answer: Answer, out_of_credit: bool) -> bool:
