@@ -9,6 +9,7 @@ from decimal import Decimal
 from halo_lang.records import record
 from halo_runtime.answering import chosen, deliver, is_early
 from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, result_of
+from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.engine import Engine
@@ -126,12 +127,20 @@ class KeptRuns:
     async def _prepare(self, plan: Plan, order: Order, stored: StoredRun) -> Execution:
         """The rest of a run ready to be executed; what is missing is no harm where no work is left for it."""
         order = replace(order, reuse=self._still_reused(stored, plan))
+        if order.reuse is not None:
+            order = replace(order, spent=await self._still_spent(plan, order, stored))
         try:
             return self._engine.prepare(plan, order)
         except ConfigError:
             rehearsed = replace(order, journal=order.journal.copy(), reuse=self._still_reused(stored, plan))
             walked = await self._walk(plan, rehearsed)
             return self._engine.prepare(plan, replace(order, used=walked.left(plan)))
+
+    async def _still_spent(self, plan: Plan, order: Order, stored: StoredRun) -> tuple[JsonObject, ...]:
+        """What the calls count for in budgets that a fork is still to take from its parent."""
+        rehearsed = replace(order, journal=order.journal.copy(), reuse=self._still_reused(stored, plan))
+        await self._walk(plan, rehearsed)
+        return tuple(charges(entry for entry in rehearsed.journal if order.journal.find(entry.path) is None))
 
     def _reopen(self, claim: Claim) -> tuple[Plan, Order, RunLog]:
         """A claimed run with its own program, its log open behind what is there."""

@@ -192,3 +192,13 @@ async def test_what_reused_calls_have_cost_counts_against_what_a_fork_may_spend(
     failed = await project.run(guarded('x |> Bot.one() |> System.Fail("not yet")'), {"x": "t"})
     result = await project.fork(guarded("x |> Bot.one() |> Bot.two()"), failed.run_id, max_spend=Decimal("0.00075"))
     assert "rule MaxSpend(0.00075): $0.00075 of $0.00075 used up" in str(result.error)
+
+
+async def test_a_fork_that_was_killed_counts_what_it_is_still_to_take(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"*": "ok"})
+    failed = await project.run(guarded('x |> Bot.one() |> System.Fail("not yet")'), {"x": "t"})
+    fork = await project.fork(guarded("x |> Bot.one() |> Bot.two() |> Bot.three()"), failed.run_id)
+    project.cut(fork.run_id, lambda line: line["t"] == "run")
+    result = await project.runtime().resume(fork.run_id)
+    assert isinstance(result.error, PolicyViolation)
+    assert calls_of(project, fork.run_id) == 1
