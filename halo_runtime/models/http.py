@@ -133,6 +133,10 @@ class JsonService:
         """A ModelError that names the service and its host before `problem`."""
         return ModelError(self._named(self._redactor.text(problem)), retryable=retryable)
 
+    def failure(self, status: int, document: JsonObject) -> ModelError:
+        """The error that a failure inside a stream amounts to: as if the service had answered it with `status`."""
+        return self._refusal(Answer(status, {}, json.dumps(document).encode()), repeatable=True)
+
     @asynccontextmanager
     async def _request(
         self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
@@ -151,11 +155,13 @@ class JsonService:
         return Answer(response.status_code, response.headers, bytes(received))
 
     async def _hand_over(self, response: httpx.Response, receive: Receive) -> None:
+        import httpx
+
         async with aclosing(self._bounded(response)) as parts:
             async for part in parts:
                 if receive(part):
                     break
-            with suppress(TimeoutError):
+            with suppress(TimeoutError, httpx.HTTPError):  # the answer is whole, whatever becomes of its connection
                 async with asyncio.timeout(DRAIN_SECONDS):
                     async for _ in parts:
                         pass
@@ -246,6 +252,9 @@ _NO_CREDIT: Final = frozenset(
         "organization_spend_limit_exceeded",
         "project_spend_limit_exceeded",
         "organization_usage_limit_exceeded",
+        "enforced_spend_limit_reached",
+        "contract_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
     }
 )
 """Codes of a 429 that no waiting helps against."""
@@ -253,6 +262,7 @@ _NO_CREDIT: Final = frozenset(
 _ADVICE: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), "; it redirects and is not followed: set {url} to the final address"),
     401: "; check {key}",
+    402: _OUT_OF_CREDIT,
     403: "; the account behind {key} may not use this model",
     404: "; check the model's name and {url}",
 }
@@ -311,7 +321,7 @@ def _may_retry(answer: Answer, out_of_credit: bool) -> bool:
 
 
 def _service_message(content: bytes) -> tuple[str, frozenset[str]]:
-    """The text of an error body, and its type and code. Bodies that are not JSON (a proxy's HTML) give no text."""
+    """The text of an error body, and its types and codes. Bodies that are not JSON (a proxy's HTML) give no text."""
     try:
         document: Json = json.loads(content)
     except (ValueError, RecursionError):
@@ -322,4 +332,6 @@ def _service_message(content: bytes) -> tuple[str, frozenset[str]]:
     if not is_object(error):
         return "", frozenset()
     message: Json = error.get("message")
-    return message if isinstance(message, str) else "", frozenset(map(str, (error.get("type"), error.get("code"))))
+    details: Json = error.get("details")
+    codes = (error.get("type"), error.get("code"), details.get("error_code") if is_object(details) else None)
+    return message if isinstance(message, str) else "", frozenset(map(str, codes))
