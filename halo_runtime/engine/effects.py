@@ -8,7 +8,8 @@ again, as it did.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 
 from halo_runtime.engine.journal import (
@@ -100,7 +101,24 @@ class Effects:
         self.reuse = reuse
         self.rehearsal = rehearsal
         self._redactor = redactor
+        self._replaying = reuse is not None or len(journal) > 0
+        self._held: list[Callable[[], None]] = []
         self._order = ReplayOrder([*journal, *(reuse.records if reuse is not None else ())])
+
+    @contextmanager
+    def during_replay(self, held: AbstractContextManager[None]) -> Generator[None]:
+        """Stay in `held` until something is really done, or the body ends: what is only replayed takes no time."""
+        with ExitStack() as stack:
+            if self._replaying:
+                stack.enter_context(held)
+                self._held.append(stack.close)
+            yield
+
+    def _begin(self) -> None:
+        """From here on time passes: something is about to be done that no journal holds."""
+        self._replaying = False
+        while self._held:
+            self._held.pop()()
 
     def recorded(self, path: str) -> bool:
         """Whether the effect at `path` has ended before, so that performing it does nothing."""
@@ -151,6 +169,7 @@ class Effects:
             entry = EffectRecord(path, kind, asked, outcome, result, *sources, answer=answer(), charge=charge())
             self.journal.append(entry)
 
+        self._begin()
         if once:
             self.journal.begin(path)
 

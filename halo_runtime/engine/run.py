@@ -82,7 +82,8 @@ class Run:
         frame.limit = self.limits[name] = limit
         try:
             async with limit.enforced(lambda error: self.effects.time_ran_out(frame.path, error)):
-                yield
+                with self.effects.during_replay(limit.standing_still()):
+                    yield
         except HaloError:
             del self.limits[name]
             raise

@@ -145,6 +145,23 @@ async def test_time_limits_go_on_where_they_were(tmp_path: Path) -> None:
     assert (result.status, type(result.error).__name__) == ("failed", "TimeoutExceeded")
 
 
+async def test_what_is_only_replayed_takes_no_time_of_a_limit(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"A.go": {"replies": ["r"], "repeat": True}})
+    stages = "|> A.go() " * 30
+    inner = f'@timeout(1m)\npipeline Inner(v: Any) -> Any:\n  v {stages} |! yield("?") |> System.Value(1)'
+    text = main("|> Inner(x)", before="@timeout(1m)\n") + f"\n{inner}"
+    paused = await project.run(text, {"x": 1})
+    *lines, closing = project.lines(paused.run_id)
+    left = dict.fromkeys(closing["timeLeft"], 1e-6)
+    documents = [{name: value for name, value in line.items() if name != "sum"} for line in [*lines, closing]]
+    path = project.store.folder / f"{paused.run_id}.jsonl"
+    path.write_bytes(sealed(*documents[:-1], {**documents[-1], "timeLeft": left}))
+    again = await project.runtime().resume(paused.run_id)
+    assert again.status == "paused"
+    result = await project.runtime().signal(paused.run_id, "yes")
+    assert (result.status, result.output) == ("completed", 1)
+
+
 async def test_loops_count_on_over_pauses(tmp_path: Path) -> None:
     project = Project(tmp_path, {"A.go": {"replies": ["r"], "repeat": True}})
     result = await project.run(main('|> A.go() |! yield("?") |<> loop(A, "true", max: 2)'), {"x": 1})
