@@ -38,6 +38,7 @@ class Keeping:
         self._looks = 0
         self._known: frozenset[str] | None = None
         self._looking = asyncio.Lock()
+        self._cursor = (0, 0)  # where it stood before the look back moved it
 
     # --- what there is ---------------------------------------------------------------------------------------
 
@@ -114,6 +115,8 @@ class Keeping:
         """Look back at a kept run."""
         if not run_id:
             return
+        editor = self._workbench.editor
+        self._cursor = editor.cursor_location if self.replay is None else self._cursor
         try:
             self.replay = await asyncio.to_thread(Replay.open, self._project.store, run_id)
         except HaloError as error:
@@ -135,6 +138,7 @@ class Keeping:
             self.replay = None
             await self._workbench.show_program_of(None)
             self._workbench.show_replay()
+            self._workbench.editor.go_to(self._cursor)
 
     # --- going on --------------------------------------------------------------------------------------------
 

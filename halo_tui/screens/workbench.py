@@ -19,7 +19,7 @@ from halo_lang.source import Position
 from halo_tui import keymap
 from halo_tui.editor.area import Editor
 from halo_tui.models.data import DataTree
-from halo_tui.models.document import Document, DocumentError
+from halo_tui.models.document import Document
 from halo_tui.models.lines import Line, one_line, pretty
 from halo_tui.models.marks import gutter, underlines
 from halo_tui.models.options import Options
@@ -27,7 +27,7 @@ from halo_tui.models.problems import Checker, Findings, Problem, next_problem
 from halo_tui.models.project import Project
 from halo_tui.models.run import RunView
 from halo_tui.models.session import Session
-from halo_tui.screens.dialogs import Confirm, Help
+from halo_tui.screens.dialogs import Help
 from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
 from halo_tui.widgets.output import Output
@@ -36,6 +36,7 @@ from halo_tui.widgets.rows import Rows
 
 if TYPE_CHECKING:
     from halo_tui.models.stored import Replay
+    from halo_tui.screens.filing import Filing
     from halo_tui.screens.keeping import Keeping
     from halo_tui.screens.running import Running
 
@@ -134,6 +135,13 @@ class Workbench(Screen[None]):
         return self._runs
 
     @property
+    def filing(self) -> Filing:
+        """How the document is saved and the workbench is left."""
+        from halo_tui.screens.filing import Filing
+
+        return Filing(self)
+
+    @property
     def keeping(self) -> Keeping:
         """The kept runs of the project."""
         if self._kept is None:
@@ -176,11 +184,11 @@ class Workbench(Screen[None]):
         self._edited_at = time.monotonic()
         self._check_timer.stop()
         self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
-        self._show_status()
+        self.show_status()
 
     @on(Editor.CursorMoved)
     def _cursor_moved(self) -> None:
-        self._show_status()
+        self.show_status()
 
     def _check_soon(self) -> None:
         self.run_worker(self.check(), group="check", exit_on_error=False)
@@ -193,7 +201,7 @@ class Workbench(Screen[None]):
                 self.query_one(Problems).show_findings(self.findings)
                 self.editor.show_underlines(underlines(self.findings.problems))
                 self._show_marks()
-                self._show_status()
+                self.show_status()
                 self._show_keys()
             return self.findings
 
@@ -223,38 +231,11 @@ class Workbench(Screen[None]):
     # --- the file --------------------------------------------------------------------------------------------
 
     def action_save(self) -> None:
-        self.run_worker(self.save(), group="save", exclusive=True, exit_on_error=False)
-
-    async def save(self) -> bool:
-        """Write the file; False when that failed or a person thought better of it."""
-        if self.document.changed_on_disk:
-            choices = (("overwrite", "Overwrite"), ("cancel", "Cancel"))
-            message = f"{self.document.path.name} was changed by another program since it was opened."
-            if await self.host.push_screen_wait(Confirm("Changed on disk", message, choices)) != "overwrite":
-                return False
-        try:
-            await asyncio.to_thread(self.document.save)
-        except DocumentError as error:
-            self.tell(str(error), failed=True)
-            return False
-        self._show_status()
-        return True
+        self.run_worker(self.filing.save(), group="save", exclusive=True, exit_on_error=False)
 
     def leave(self) -> None:
         """Leave the workbench, after asking when something would be lost."""
-        self.run_worker(self._leave(), group="leave", exclusive=True, exit_on_error=False)
-
-    async def _leave(self) -> None:
-        unsaved, active = self.document.dirty, self.session.view.active
-        if unsaved or active:
-            lost = [f"{self.document.path.name} has changes that are not saved."] if unsaved else []
-            lost += ["A run is going on; it is stopped and kept, so that it can be gone on with."] if active else []
-            choices = [("save", "Save and quit")] if unsaved else []
-            choices += [("quit", "Quit without saving" if unsaved else "Quit"), ("cancel", "Cancel")]
-            choice = await self.host.push_screen_wait(Confirm("Quit?", "\n".join(lost), choices))
-            if choice not in ("save", "quit") or (choice == "save" and not await self.save()):
-                return
-        self.host.exit()
+        self.run_worker(self.filing.leave(), group="leave", exclusive=True, exit_on_error=False)
 
     # --- the run ---------------------------------------------------------------------------------------------
 
@@ -315,7 +296,7 @@ class Workbench(Screen[None]):
         run = self.session.view
         self._show_panes()
         self._show_marks()
-        self._show_status()
+        self.show_status()
         self._show_keys()
         if self._runs is not None and time.monotonic() > self._edited_at + TYPING:
             self._runs.offer_question()
@@ -479,7 +460,8 @@ class Workbench(Screen[None]):
         if self.has_class("-replaying"):
             self.shown_editor.show_gutter(gutter((), lines))
 
-    def _show_status(self) -> None:
+    def show_status(self) -> None:
+        """Show what is open, where the cursor stands, and how the run goes."""
         row, column = self.shown_editor.cursor_location
         edited: Line = ((" ●", "warning"),) if self.document.dirty else ()
         name = one_line(self.document.path.name, 40)

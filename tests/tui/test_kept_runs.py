@@ -16,7 +16,6 @@ from halo_runtime import RunResult, Runtime, ScriptedModel
 from halo_runtime.engine.clock import SystemClock
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.locks import Lock
-from halo_tui.models.lines import ago
 from halo_tui.models.questions import Question
 from halo_tui.screens import workbench
 from halo_tui.screens.continuing import Continue
@@ -317,10 +316,13 @@ async def test_a_run_is_looked_back_at_stage_by_stage(bench: OpenBench, elsewher
 async def test_closing_the_look_back_shows_the_run_made_here_again(bench: OpenBench, elsewhere: Elsewhere) -> None:
     await elsewhere.run()
     async with bench(WORK, REPLIES) as b:
+        await b.press("down", "end")
+        before = b.screen.editor.cursor_location
         await open_run(b)
         await b.press("alt+0")
         await b.until(lambda: not b.screen.replay)
         await b.until_shown("its stages appear here")
+        assert b.screen.editor.cursor_location == before
 
 
 async def test_the_program_of_a_run_is_shown_beside_it_where_the_editor_has_another(
@@ -451,6 +453,29 @@ async def test_a_completed_run_that_would_come_out_the_same_is_shown_as_it_is(
         assert b.screen.session.view.run_id == paused.run_id
 
 
+async def test_a_kill_in_the_middle_of_answering_leaves_the_question_open_or_answered(
+    bench: OpenBench, elsewhere: Elsewhere
+) -> None:
+    paused = await elsewhere.run()
+    path = elsewhere.store.folder / f"{paused.run_id}.jsonl"
+    before = path.read_bytes()
+    await elsewhere.answer(paused.run_id, "yes")
+    answered = path.read_bytes()[len(before) :].splitlines(keepends=True)
+    path.write_bytes(before + answered[0] + answered[1][:20])  # the answer is in it, half of the next line too
+    async with bench(WORK, REPLIES) as b:
+        await open_run(b)
+        assert b.screen.shown.status == "interrupted"
+        assert not b.screen.query_one(Inbox).items
+        await b.press("ctrl+r")
+        await b.until_open(Continue)
+        b.app.screen.query_one("#resume").press()
+        await b.until_shown("✓ completed")
+    path.write_bytes(before + answered[0][:20])  # it is not
+    async with bench(WORK, REPLIES) as b:
+        await open_inbox(b)
+        assert "Send first?" in b.text()
+
+
 # --- everywhere ---------------------------------------------------------------------------------------------
 
 
@@ -470,10 +495,3 @@ async def test_every_pane_of_kept_runs_draws_at_every_size(
         await b.press("escape", "alt+0")
         assert "\x1b" not in b.text()
         assert b.app.is_running
-
-
-async def test_the_age_of_a_run_is_told_in_one_unit() -> None:
-    now = datetime.now(UTC)
-    assert [ago(now - timedelta(seconds=s), now) for s in (0, 42, 300, 7200, 200_000)] == [
-        "just now", "42s ago", "5m ago", "2h ago", "2d ago",
-    ]  # fmt: skip

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import halo_lang
+from halo_runtime.cli.settings import user_name
+from halo_runtime.errors import RunRefused, UnknownRun
 from halo_runtime.store.files import FileRunStore
 from halo_tui.models.launch import EMBEDDED_MODEL, Launch, choose_launch, embedded_model_installed
 from halo_tui.models.project import Project
@@ -104,6 +107,54 @@ async def test_a_cancelled_run_is_shown_as_interrupted(launch: Launch, runs: Pat
     with pytest.raises(asyncio.CancelledError):
         await running
     assert (session.view.status, session.questions) == ("interrupted", ())
+
+
+async def test_closing_stops_a_run_and_keeps_it(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
+    program = halo_lang.parse(
+        'pipeline Main() -> Result:\n  "x" |> System.Value("kept") as first |> System.Sleep(1h)\n'
+    )
+    running = asyncio.ensure_future(session.run(program, "Main", {}, launch))
+    await session.until(lambda: len(list(session.view.rows())) == 2)
+    await session.close()
+    await running
+    (line,) = FileRunStore(runs).runs(datetime.now(UTC))
+    assert (line["status"], line["stages"]) == ("interrupted", 1)
+
+
+async def test_closing_leaves_questions_open(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
+    running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
+    await session.until(lambda: session.questions)
+    await session.close()
+    await running
+    (question,) = FileRunStore(runs).open_interrupts(datetime.now(UTC))
+    assert question["message"] == "Go?"
+
+
+async def test_answers_are_kept_with_who_gave_them_and_how(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
+    running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
+    await session.until(lambda: session.questions)
+    session.answer(session.questions[0].id, "yes")
+    await running
+    stored = FileRunStore(runs).load(session.view.run_id)
+    (answer,) = [entry.answer for entry in stored.records if entry.kind == "human"]
+    assert answer is not None
+    assert (answer["by"], answer["how"]) == (user_name(), "workbench")
+    assert datetime.fromisoformat(answer["at"]) <= datetime.now(UTC)
+
+
+async def test_what_is_refused_leaves_the_screen_as_it_was(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
+    await session.run(halo_lang.parse(ASKING.replace("|! yield", "|> System.Value")), "Main", {}, launch)
+    shown = session.view
+    with pytest.raises(RunRefused):
+        await session.answer_kept(shown.run_id, "ask-1", "yes")
+    with pytest.raises(UnknownRun):
+        await session.go_on("nothing")
+    assert session.view is shown
+    assert shown.status == "completed"
 
 
 def test_what_was_asked_for_comes_before_what_lies_beside_the_program(tmp_path: Path) -> None:

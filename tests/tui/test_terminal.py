@@ -29,8 +29,7 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def start(terminal: Terminal) -> None:
-    halo = Path(sys.executable).with_name("halo")
-    terminal.type(f"clear; {halo} edit main.halo; echo left with $?", "Enter")
+    terminal.type(f"clear; {halo()} edit main.halo; echo left with $?", "Enter")
     terminal.until("No problems")
 
 
@@ -43,8 +42,7 @@ def test_a_program_is_opened_run_and_left(terminal: Terminal) -> None:
 
 
 def test_the_demo_runs_to_its_question_and_shows_what_came_of_the_answer(terminal: Terminal, tmp_path: Path) -> None:
-    halo = Path(sys.executable).with_name("halo")
-    terminal.type(f"XDG_DATA_HOME={tmp_path} {halo} demo --replies {REPLIES}", "Enter")
+    terminal.type(f"XDG_DATA_HOME={tmp_path} {halo()} demo --replies {REPLIES}", "Enter")
     terminal.until("Answer later")
     assert "agent Florist" in terminal.screen()
     terminal.type("Enter")
@@ -53,6 +51,64 @@ def test_the_demo_runs_to_its_question_and_shows_what_came_of_the_answer(termina
     terminal.until('verdict  "yes"')
     terminal.type("C-q")
     terminal.until("Your copy of the program")
+
+
+APPROVALS = """pipeline Main(items: List) -> Result:
+  items
+    |* each(item in items, concurrency: 3) => Approve(item) as all
+
+pipeline Approve(item: String) -> Result:
+  item |! yield("Take {{item}}?") as taken
+"""
+
+
+def test_three_approvals_are_answered_from_the_workbench_and_from_the_command_line(
+    terminal: Terminal, tmp_path: Path
+) -> None:
+    (tmp_path / "main.halo").write_text(APPROVALS)
+    (tmp_path / "main.input.json").write_text(json.dumps({"items": ["a", "b", "c"]}))
+    terminal.type(f"clear; {halo()} edit main.halo --run; echo left with $?", "Enter")
+    terminal.until("Run which pipeline?")
+    terminal.type("Enter")
+    for item in "abc":
+        terminal.until(f"Take {item}?")
+        terminal.type("Tab", "Tab", "Enter")  # from the field over Send to Answer later
+    terminal.until("⏸ paused")
+    terminal.until("Inbox 3")
+    terminal.type("M-5")
+    terminal.until("? Take a?")
+    terminal.type("Down", "Down", "Down", "Enter")
+    terminal.until("Answer later")
+    terminal.type("t", "w", "o", "Enter")
+    terminal.until("Inbox 2")
+    run_id, first, last = open_questions(tmp_path)
+    answer(tmp_path, run_id, last, "three")
+    terminal.until("Inbox 1")
+    answer(tmp_path, run_id, first, "one")
+    terminal.until("✓ completed")
+    terminal.type("M-3")
+    terminal.until('"three"')
+    assert all(f'"{text}"' in terminal.screen() for text in ("one", "two"))
+    terminal.type("C-q")
+    terminal.until("left with 0")
+
+
+def open_questions(folder: Path) -> list[str]:
+    """The id of the run and those of its open questions, as the command line lists them."""
+    shown = subprocess.run([halo(), "inbox", "--json"], cwd=folder, capture_output=True, text=True, check=True)
+    found = json.loads(shown.stdout)["interrupts"]
+    return [found[0]["runId"], *(question["id"] for question in sorted(found, key=lambda one: one["message"]))]
+
+
+def answer(folder: Path, run_id: str, interrupt: str, value: str) -> None:
+    """Answer from another process; it exits with 4 while other questions are open."""
+    command = [halo(), "resume", run_id, "--interrupt", interrupt, "--answer", value, "--no-input"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 4), done.stderr
+
+
+def halo() -> str:
+    return str(Path(sys.executable).with_name("halo"))
 
 
 def test_alt_with_a_digit_goes_to_a_pane_and_types_nothing(terminal: Terminal) -> None:
