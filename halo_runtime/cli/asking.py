@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from halo_lang.excerpt import visible
 from halo_runtime.cli.answers import AnswersAhead
 from halo_runtime.cli.keyboard import Terminal
 from halo_runtime.cli.output import say
@@ -46,11 +47,15 @@ class Answering:
         sent = asyncio.create_task(self._sent(interrupt))
         try:
             await asyncio.wait((typing, sent), return_when=asyncio.FIRST_COMPLETED)
-            return typing.result() if typing.done() else sent.result()
         finally:
             typing.cancel()
             sent.cancel()
             await asyncio.wait((typing, sent))  # the screen is left in order before anything else is shown
+        if not typing.cancelled():
+            return typing.result()
+        answer = sent.result()
+        say(f"{visible(interrupt.message)} is answered by {visible(answer.by or 'somebody else')}")
+        return answer
 
     async def _typed(self, interrupt: Interrupt, terminal: Terminal) -> Answer | Pause:
         typed = await terminal.ask(interrupt)
@@ -59,7 +64,6 @@ class Answering:
     async def _sent(self, interrupt: Interrupt) -> Answer:
         while (answer := self._left_for(interrupt)) is None:  # noqa: ASYNC110 - another process tells nobody
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
-        say(f"{interrupt.id} is answered by {answer.by or 'somebody else'}")
         return answer
 
 

@@ -12,8 +12,7 @@ from typing import TextIO
 
 from halo_runtime.cli.output import emit, is_screen, is_terminal, paint
 from halo_runtime.cli.progress import Progress
-from halo_runtime.cli.questions import UnclearAnswerError, countdown, meant, question_text, time_left
-from halo_runtime.errors import InterruptExpired
+from halo_runtime.cli.questions import UnclearAnswerError, countdown, meant, question_text
 from halo_runtime.json_types import Json
 from halo_runtime.results import Interrupt
 from halo_runtime.runtime import PAUSE, Pause
@@ -40,17 +39,14 @@ class Terminal:
         self._unread = b""
 
     async def ask(self, interrupt: Interrupt) -> Json | Pause:
-        """The person's answer; PAUSE for `later` and at the end of input. InterruptExpired when time runs out."""
+        """The person's answer; PAUSE for `later` and at the end of input. Who asks cancels it when time runs out."""
         async with self._one_at_a_time:
             await self._told_of(interrupt)
             with self._progress.hidden():
                 emit(self._screen, question_text(interrupt, self._bold) + "\n")
                 try:
-                    async with asyncio.timeout(time_left(interrupt, self._now())), self._counting_down(interrupt):
+                    async with self._counting_down(interrupt):
                         return await self._answer(interrupt)
-                except TimeoutError:
-                    emit(self._screen, "\n")
-                    raise InterruptExpired(f"nobody answered {interrupt.message!r} in time") from None
                 except asyncio.CancelledError:
                     emit(self._screen, "\n")
                     raise

@@ -45,15 +45,10 @@ def question_text(interrupt: Interrupt, bold: Callable[[str], str] = str) -> str
 
 def countdown(interrupt: Interrupt, now: datetime) -> str | None:
     """The line that tells how long the question can be answered; None where that has no end."""
-    left = time_left(interrupt, now)
-    return None if left is None else f"  expires in {elapsed(left)}"
-
-
-def time_left(interrupt: Interrupt, now: datetime) -> float | None:
-    """Seconds until the question expires; None when it never does."""
     if interrupt.expires_at is None:
         return None
-    return max(0.0, (datetime.fromisoformat(interrupt.expires_at) - now).total_seconds())
+    left = (datetime.fromisoformat(interrupt.expires_at) - now).total_seconds()
+    return f"  expires in {elapsed(max(0.0, left))}"
 
 
 def meant(interrupt: Interrupt, line: str) -> Json | Pause:

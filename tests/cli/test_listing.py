@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from halo_runtime.cli.comparing import changes
 from halo_runtime.cli.main import main
@@ -119,6 +122,24 @@ def test_people_see_what_differs_with_its_sides(capsys: Captured) -> None:
 )
 def test_values_differ_at_their_innermost_places(left: Json, right: Json, expected: list[str]) -> None:
     assert [change.path for change in changes(left, right)] == expected
+
+
+SCALARS = st.none() | st.booleans() | st.integers(-3, 3) | st.text("ab.", max_size=2)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3)
+)
+
+
+@given(VALUES, VALUES)
+def test_values_have_no_difference_exactly_when_they_are_the_same_json(left: Json, right: Json) -> None:
+    same = json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+    assert (list(changes(left, right)) == []) is same
+
+
+@given(VALUES, VALUES)
+def test_a_difference_is_the_same_from_both_sides(left: Json, right: Json) -> None:
+    there = {(one.path, repr(one.left), repr(one.right)) for one in changes(left, right)}
+    assert {(one.path, repr(one.right), repr(one.left)) for one in changes(right, left)} == there
 
 
 # --- prune ------------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def test_an_answer_from_elsewhere_is_taken_while_the_question_waits_at_the_termi
     session.see("\n> ")
     run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
     assert halo("signal", run_id, "yes", "--by", "ada").returncode == 0
-    session.see("is answered by ada")
+    session.see("Send x? is answered by ada")
     session.see("completed: 1 call")
     assert session.end() == (0, "sent\n")
     session.close()
