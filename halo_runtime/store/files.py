@@ -65,7 +65,9 @@ class FileRunStore:
     # --- writing ------------------------------------------------------------------------------------------------
 
     def new_log(self, run_id: str, redactor: Redactor, fingerprint: Callable[[str, int], str | None]) -> RunLog:
-        """A log for a new run. It leaves no file before it is told to `keep`."""
+        """A log for a new run. It leaves no file before it is told to `keep`. Raises ValueError for what is no id."""
+        if not _RUN_ID.fullmatch(run_id):
+            raise ValueError(f"{run_id!r} is no run id: letters, digits, `.`, `_` and `-`, a letter or digit first")
         return RunLog(self._path(run_id), redactor, fingerprint, durable=self._flush, taken=self.mail(run_id).discard)
 
     def go_on(self, claim: Claim, redactor: Redactor, fingerprint: Callable[[str, int], str | None]) -> RunLog:
