@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from halo_runtime.cli.answers import typed_value
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, Missing
 from halo_runtime.results import Interrupt
 from halo_runtime.values import parse_json, type_name
 from halo_tui.models.lines import Line, Role, ago, clock, counted, one_line, preview, visible
@@ -123,12 +124,22 @@ class Question:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        return tuple(Choice(_label(value), value) for value in self.interrupt.choices[:MAX_CHOICES])
+        """What the program checks for; first the answer that the question had in the run that this one continues."""
+        former, known = self.interrupt.former, self.interrupt.choices
+        found = [Choice(_label(value), value) for value in known if not same(value, former)]
+        if not isinstance(former, Missing):
+            found.insert(0, Choice(f"{_label(former)} (as before)", former))
+        return tuple(found[:MAX_CHOICES])
 
     @property
     def attachments(self) -> tuple[tuple[str, str], ...]:
         """Name and text of each attachment; a file is named by its path."""
         return tuple(_attachment(number, item) for number, item in enumerate(self.interrupt.attachments, 1))
+
+
+def same(value: Json, other: Json | Missing) -> bool:
+    """Whether two JSON values are the same; `true` and `1` are not."""
+    return not isinstance(other, Missing) and json.dumps(value) == json.dumps(other)
 
 
 def _fault(text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from halo_runtime.json_types import Json
@@ -65,3 +67,31 @@ def test_an_awaited_event_is_named() -> None:
 def test_attachments_show_text_or_path_and_no_control_characters() -> None:
     items = ({"kind": "text", "text": "a\x1bb", "name": None}, {"kind": "file", "path": "/tmp/x", "name": "x"})
     assert asked(attachments=items).attachments == (("attachment 1", "a\\x1bb"), ("x", "/tmp/x"))
+
+
+def test_the_former_answer_is_offered_first_and_once() -> None:
+    question = asked(choices=("yes", "no", 1), former="no")
+    assert [choice.label for choice in question.choices] == ["no (as before)", "yes", "1"]
+    assert asked(choices=(1,), former=True).choices[0].value is True
+    assert asked(former=None).choices[0].label == "null (as before)"
+
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_the_inbox_says_what_is_asked_what_there_is_to_know_and_whose_question_it_is() -> None:
+    fields = {"asked_at": "2026-03-01T11:00:00Z", "expires_at": "2026-03-01T12:30:00Z", "choices": ("yes", "no")}
+    question = Question(asked(attachments=({"text": "a"},), **fields).interrupt, "Main")
+    assert ["".join(text for text, _ in line) for line in question.lines(NOW)] == [
+        "? Ship [it]?",
+        "  expires in 30m00s · yes / no · 1 attachment · asked 1h ago",
+        "  Main · run",
+    ]
+    assert question.about(NOW) == "Main · run · asked 1h ago · expires in 30m00s"
+    assert (question.is_over(NOW), question.is_over(NOW + timedelta(minutes=30))) == (False, True)
+    assert question.time_left(NOW + timedelta(hours=1)) == "expired"
+
+
+def test_a_question_without_an_end_is_never_over() -> None:
+    assert not asked().is_over(NOW)
+    assert asked().time_left(NOW) == ""
