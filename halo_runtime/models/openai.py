@@ -10,14 +10,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Literal, TypeAlias
-from urllib.parse import urlsplit
 
 from halo_lang.records import record
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import read_reply, request_body, tool_names
-from halo_runtime.models.http import Endpoint, JsonService, is_loopback
+from halo_runtime.models.http import Endpoint, JsonService
 
 DEFAULT_URL: Final = "https://api.openai.com/v1"
 KEY_VARIABLE: Final = "OPENAI_API_KEY"
@@ -25,7 +25,6 @@ URL_VARIABLE: Final = "OPENAI_BASE_URL"
 
 _ACCOUNT_HEADERS: Final = {"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"}
 _ONLY_HOST: Final = re.compile(r"https?://[^/]+")
-_HEADER_VALUE: Final = re.compile(r"[!-~]+")
 
 Tools: TypeAlias = Literal["yes", "without reasoning", "no"]
 
@@ -63,8 +62,9 @@ class OpenAI:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         key = env.get(KEY_VARIABLE, "").strip()
-        self._problem = _problem(_base_url(env), key)
-        self._service = JsonService(_endpoint(env, key))
+        endpoint = _endpoint(env, key)
+        self._problem = access_problem(endpoint, key, DEFAULT_URL)
+        self._service = JsonService(endpoint)
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
         """Send one request; ModelError where the service refuses, fails, or answers with nothing that can be used."""
@@ -138,25 +138,3 @@ def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
         headers={name: value for name, value in headers.items() if value},
         secrets=(key,) if key else (),
     )
-
-
-def _problem(url: str, key: str) -> str | None:
-    """Why a request with this key must not or cannot be sent to this address, and what to do."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return f"{URL_VARIABLE} is no address; write it like {DEFAULT_URL}"
-    if not usable or parts.query or parts.fragment or parts.username or parts.password:
-        return f"{URL_VARIABLE} is no plain http or https address; write it like {DEFAULT_URL}"
-    if key and not _HEADER_VALUE.fullmatch(key):
-        return f"{KEY_VARIABLE} holds white space or characters that no key has; set it again"
-    if is_loopback(parts):
-        return None
-    if not key:
-        return f"{KEY_VARIABLE} is not set; set it, or run without a key: --replies FILE, or --model local/smollm2"
-    if parts.scheme == "http":
-        return (
-            f"{URL_VARIABLE} is plain http to another machine, where {KEY_VARIABLE} could be read on the way; use https"
-        )
-    return None

@@ -1,0 +1,40 @@
+"""Whether a key may be sent to an address, asked before anything is sent."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from halo_runtime.models.http import Endpoint, is_loopback
+
+_HEADER_VALUE: Final = re.compile(r"[!-~]+")
+
+
+def access_problem(endpoint: Endpoint, key: str, usual: str) -> str | None:
+    """Why no request with this key must or can be sent to the endpoint, and what to do; None where it may.
+
+    `usual` is the service's own address, shown as an example of one. A server on this machine needs no key.
+    """
+    variable = endpoint.url_variable
+    try:
+        parts = urlsplit(endpoint.url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return f"{variable} is no address; write it like {usual}"
+    if not usable or parts.query or parts.fragment or parts.username or parts.password:
+        return f"{variable} is no plain http or https address; write it like {usual}"
+    if key and not _HEADER_VALUE.fullmatch(key):
+        return f"{endpoint.key_variable} holds white space or characters that no key has; set it again"
+    if is_loopback(parts):
+        return None
+    if not key:
+        return f"{endpoint.key_variable} is not set; {WITHOUT_KEY}"
+    if parts.scheme == "http":
+        advice = f"where {endpoint.key_variable} could be read on the way; use https"
+        return f"{variable} is plain http to another machine, {advice}"
+    return None
+
+
+WITHOUT_KEY: Final = "set it, or run without a key: --replies FILE, or --model local/smollm2"
+"""What to do where a key is missing."""
