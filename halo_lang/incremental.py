@@ -16,7 +16,8 @@ from halo_lang.source import Source
 # A header is read on over the beginning of the unit behind it at most, so two units in front of an edit are enough.
 _MARGIN = 2
 _MANY = 16
-_QUOTES = frozenset('"\\')
+_TELLING = frozenset("\"'\\/*\n")
+"""What begins or ends strings and comments, and so can make other quotes close a string in front of the edit."""
 
 Parse = Callable[[str, Piece], Unit]
 
@@ -26,7 +27,8 @@ def update(source: Source, previous: Program, parse: Parse) -> Program:
     old, new = previous.source.text, source.text
     front = common_start(old, new, min(len(old), len(new)))
     back = common_end(old, new, min(len(old), len(new)) - front)
-    first = _first_affected(previous, front, new[max(0, front - 2) : len(new) - back + 2])
+    around = slice(max(0, front - 2), len(old) - back + 2), slice(max(0, front - 2), len(new) - back + 2)
+    first = _first_affected(previous, front, old[around[0]] + new[around[1]])
     last = bisect_left(previous.starts, len(old) - back)
     known = {unit.text: unit for unit in (*previous.spare, *previous.units[first:last])}
     fresh: list[Unit] = []
@@ -49,7 +51,7 @@ def update(source: Source, previous: Program, parse: Parse) -> Program:
 def _first_affected(previous: Program, front: int, around: str) -> int:
     """The number of the first unit whose end the edit could have moved."""
     first = max(0, bisect_right(previous.starts, front) - 1 - _MARGIN)
-    if _QUOTES.isdisjoint(around):
+    if _TELLING.isdisjoint(around):
         return first
     return next((number for number in range(first) if previous.units[number].unsettled), first)
 

@@ -113,3 +113,19 @@ def test_a_string_closed_far_behind_takes_in_what_lies_between() -> None:
     assert after.diagnostics == ()
     assert len(after.declarations) == 1
     assert shape(parse(opened, after)) == shape(before)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param('x """ y', "xy", id="quotes and what is behind them"),
+        pytest.param('// x """', '//\n x """', id="the comment around quotes"),
+        pytest.param('/* x """ */', ' x """ */', id="the comment around quotes that has an end"),
+        pytest.param('\' x """ \'', ' x """ \'', id="the string around quotes"),
+    ],
+)
+def test_quotes_far_behind_a_string_decide_where_it_ends(before: str, after: str) -> None:
+    open_string = '"""\nagent A [x/y]\n"""\n' + "agent B [x/y]\n" * 5
+    for old, new in ((before, after), (after, before)):
+        version = parse(open_string + old)
+        assert shape(parse(open_string + new, version)) == shape(parse(open_string + new))
