@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
@@ -65,11 +65,10 @@ def first_of(word: str, near: Iterable[str]) -> Guess | None:
     return Guess(one, alone and len(word) >= _SHORTEST)
 
 
-def listed(names: Iterable[str], limit: int = 12) -> str:
+def listed(names: Collection[str], limit: int = 12) -> str:
     """Names for a message: ``a, b, c``, and how many more there are."""
-    every = list(names)
-    more = f" and {len(every) - limit} more" if len(every) > limit else ""
-    return ", ".join(every[:limit]) + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(islice(names, limit)) + more
 
 
 def _keyed(names: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -162,6 +162,7 @@ class Symbols:
                 repeated.append(one.declaration)
         self.interfaces = interfaces
         self.repeated = repeated
+        self._by_kinds: dict[tuple[Kind, ...], tuple[str, ...]] = {}
 
     def changed_since(self, other: Symbols) -> set[str]:
         """The names that stand for something else than in `other`, here or there."""
@@ -171,9 +172,13 @@ class Symbols:
         made_anew = [name for name in mine.keys() | theirs.keys() if mine.get(name) is not theirs.get(name)]
         return {name for name in made_anew if mine.get(name) != theirs.get(name)}
 
-    def of_kind(self, *kinds: Kind) -> list[str]:
+    def of_kind(self, *kinds: Kind) -> tuple[str, ...]:
         """The names of these kinds, in order."""
-        return [name for name, interface in self.interfaces.items() if interface.kind in kinds]
+        found = self._by_kinds.get(kinds)
+        if found is None:  # one pass for all the hints of a program, however many they are
+            found = tuple(name for name, interface in self.interfaces.items() if interface.kind in kinds)
+            self._by_kinds[kinds] = found
+        return found
 
     def is_ghost(self, name: str) -> bool:
         """Whether a name is declared by something that does not parse."""
@@ -219,7 +224,7 @@ class Scope:
         near = self._symbols.near(word)
         return first_of(word, (name for name in near if not kinds or self._symbols.interfaces[name].kind in kinds))
 
-    def existing(self, *kinds: Kind) -> list[str]:
+    def existing(self, *kinds: Kind) -> tuple[str, ...]:
         """All names of these kinds."""
         self.guessed = True
         return self._symbols.of_kind(*kinds)
