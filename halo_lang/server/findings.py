@@ -35,10 +35,14 @@ def diagnostics(view: View, analysis: Analysis) -> list[types.Diagnostic]:
 
 
 def code_actions(view: View, analysis: Analysis, params: types.CodeActionParams) -> list[types.CodeAction]:
-    """A quick fix for each fixable finding at the range, and one action for all fixable findings of the document."""
+    """A quick fix for each fixable finding at the range or named by the client, and one action for all of them.
+
+    Some clients ask at the cursor and name the findings of its line: a fix is offered anywhere on the line then.
+    """
     span = view.places.span(params.range)
+    named = {(one.code, view.places.span(one.range)) for one in params.context.diagnostics}
     fixable = [found for found in analysis.diagnostics if found.fix is not None]
-    here = [found for found in fixable if _touches(found.span, span)]
+    here = [found for found in fixable if _touches(found.span, span) or (found.code, found.span) in named]
     wanted = params.context.only
     return [
         *(_quick_fix(view, found) for found in here if _is_wanted(types.CodeActionKind.QuickFix.value, wanted)),

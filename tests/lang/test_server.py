@@ -82,6 +82,14 @@ async def test_a_fix_is_offered_where_the_cursor_is(client: Editor) -> None:
     assert applied(PROGRAM, fix.edit.changes[document.uri]) == PROGRAM.replace(" = ", " == ")
 
 
+async def test_a_fix_is_offered_for_a_finding_that_the_client_names_wherever_the_cursor_is(client: Editor) -> None:
+    document = client.open(PROGRAM)
+    (found,) = [one for one in await client.diagnostics(document) if one.code == "HL102"]
+    start = types.Position(found.range.start.line, 0)
+    offered = await actions(client, document, types.Range(start, start), named=(found,))
+    assert [one.title for one in offered if one.is_preferred] == ["Replace `=` by `==`"]
+
+
 async def test_no_fix_is_offered_where_nothing_is_wrong(client: Editor) -> None:
     assert await actions(client, client.open(PROGRAM), range_of(PROGRAM, "agent")) == []
 
@@ -97,10 +105,14 @@ async def test_all_that_can_be_fixed_is_fixed_at_once(client: Editor) -> None:
 
 
 async def actions(
-    client: Editor, document: types.TextDocumentIdentifier, range_: types.Range, *only: types.CodeActionKind
+    client: Editor,
+    document: types.TextDocumentIdentifier,
+    range_: types.Range,
+    *only: types.CodeActionKind,
+    named: Sequence[types.Diagnostic] = (),
 ) -> list[types.CodeAction]:
-    """The code actions at a range."""
-    context = types.CodeActionContext([], only or None)
+    """The code actions at a range, and for the findings that are named."""
+    context = types.CodeActionContext(named, only or None)
     found = await client.text_document_code_action_async(types.CodeActionParams(document, range_, context))
     return [one for one in found or () if isinstance(one, types.CodeAction)]
 
