@@ -106,6 +106,12 @@ _ANYWHERE = (
         replacement=":",
     ),
     Mistake(
+        _stage("|> Bot.go(n ¦+ 1)"),
+        lambda s: s.found.text in ("+", "-", "*", "%") and (s.wants("COMMA", "_AND") or s.expected >= VALUES),
+        "there is no arithmetic, found {found}",
+        "let an agent or a tool work it out, and use its result",
+    ),
+    Mistake(
         _stage("|> Bot.go(temp ¦=> 1)"),
         lambda s: s.found.text == "=>" and s.wants("COLON"),
         "names and values are joined with `:`, found {found}",
@@ -347,6 +353,25 @@ _STAGES = (
         lambda s: s.wants("ELSE") and s.begins and s.meant is None,
         "an arm of a branch begins with a condition in brackets, found {found}",
         "write `(condition) => call`, or `else => call` for the last arm",
+    ),
+    Mistake(
+        _stage("|? { (n > 1) => Bot.go() ¦as big, else => Bot.stop() }"),
+        lambda s: s.found.text == "as" and s.before.text == ")" and s.only("COMMA", "RBRACE"),
+        "one arm of a branch cannot name its result",
+        "name that of the branch, with `as` behind its `}}`; each call is also found by its method",
+    ),
+    Mistake(
+        _stage("|* each ¦item in items => Bot.go(item)"),
+        lambda s: s.before.text == "each" and s.wants("LPAR") and s.found.text.isidentifier(),
+        "the item and the list of `each` stand in brackets, found {found}",
+        "write `each(item in list) => Agent.method(item)`",
+    ),
+    Mistake(
+        _stage("|> ¦as result"),
+        lambda s: s.before.text == "as" and s.wants("LPAR") and s.begins,
+        "{before} names the result of a call, and there is none in front of it",
+        "write the call: `|> Agent.method() as name`",
+        at_before=True,
     ),
     Mistake(
         _stage('|> Bot.go ¦"hello"'),
