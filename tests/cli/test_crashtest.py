@@ -139,3 +139,31 @@ def test_another_outcome_does_not_hold() -> None:
         "the cost differs: 1, not 0",
         'the hash chain differs: "g", not "h"',
     )
+
+
+EXAMPLES = {
+    "code_fix_loop": [],
+    "incident": ["--answer", "recovery=10:02 UTC", "--answer", "approval=yes"],
+    "invoices": ["ReadInbox"],
+    "label_each": [],
+    "localise": ["LocaliseAll"],
+    "minutes": [],
+    "research": [],
+    "review_with_approval": ["--answer", "decision=publish"],
+    "support_triage": [],
+    "tour": ["Tour", "--answer", "answer=yes", "--answer", "printer=LP-1"],
+}
+
+
+def test_all_examples_are_tried(root: Path) -> None:
+    assert {path.stem for path in (root / "examples").glob("*.halo")} == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_survives_a_crash_anywhere(name: str, root: Path, capsys: Captured) -> None:
+    files = {ending: str(root / "examples" / f"{name}.{ending}") for ending in ("halo", "input.json", "replies.json")}
+    settings = ["--input-json", files["input.json"], "--replies", files["replies.json"]]
+    assert main(["crashtest", files["halo"], *EXAMPLES[name], *settings, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["holds"] is True
+    assert report["undisturbed"]["status"] == "completed"
