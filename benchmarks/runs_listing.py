@@ -4,8 +4,8 @@ The runs are made by a Runtime with a store, as any program would; a part of the
 
     python benchmarks/runs_listing.py [--runs 10000] [--rounds 5] [--halo path/to/halo]
 
-Prints one JSON object: milliseconds with the index as it is, and once with the index deleted, as after a copy of the
-journals alone.
+Prints one JSON object, which is kept in results/ too: milliseconds with the index as it is, and once with the index
+deleted, as after a copy of the journals alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import tempfile
@@ -21,11 +22,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from record import machine, versions
+from record import machine, save, versions
 
 import halo_lang
 from halo_runtime import Runtime
 from halo_runtime.store.files import FileRunStore
+
+RESULTS = Path(__file__).with_name("results") / "runs_listing.json"
 
 PROGRAM = """pipeline Main(text: String, n: Number) -> Result:
   text
@@ -93,7 +96,12 @@ def main() -> None:
     parser.add_argument("--halo", default="halo")
     options = parser.parse_args()
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    print(json.dumps(report(options.halo, options.runs, options.rounds), indent=2))
+    halo = shutil.which(options.halo)
+    if halo is None:
+        parser.error("no halo command on PATH; name it: --halo path/to/halo")
+    found = report(str(Path(halo).absolute()), options.runs, options.rounds)
+    save(RESULTS, found)
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

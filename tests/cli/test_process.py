@@ -165,6 +165,19 @@ def test_resume_asks_the_open_questions_one_after_the_other() -> None:
     session.close()
 
 
+def test_a_question_that_is_asked_again_offers_the_answer_of_before() -> None:
+    answered = ["run", "p.halo", "-i", "text=x", "--replies", "r.json", "--answer", "verdict=yes", "--keep"]
+    assert halo(*answered).returncode == 0
+    run_id = next(Path(".halo/checkpoints").glob("*.jsonl")).stem
+    session = Session("run", "p.halo", "--checkpoint", f"{run_id}@1", "--replies", "r.json")
+    session.see("answered before: yes")
+    session.see("Enter gives the same answer")
+    session.see("\n> ")
+    session.type("\n")
+    assert session.end() == (0, "sent\n")
+    session.close()
+
+
 def test_the_time_that_is_left_counts_down(session: Session) -> None:
     session.see("expires in 4 m 5")
     session.see("\x1b7\x1b[1A\r\x1b[2K  expires in 4 m 5")
