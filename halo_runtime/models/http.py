@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import field
 from importlib.util import find_spec
@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from halo_lang.records import record
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.models.complaints import QUOTA_OF_THE_DAY, read_complaint
 from halo_runtime.models.retry import is_retryable, retry_after
 from halo_runtime.redaction import Redactor
 
@@ -42,7 +43,7 @@ class Endpoint:
     """Where a service is and how it is spoken to.
 
     `headers` hold the key and are never shown. `key_variable` and `url_variable` name the environment variables that
-    messages tell people to look at.
+    messages tell people to look at. `advice` is what to do here in place of the usual, by status or httpx error.
     """
 
     service: str
@@ -51,6 +52,7 @@ class Endpoint:
     url_variable: str
     headers: Mapping[str, str] = field(repr=False, default_factory=dict[str, str])
     secrets: tuple[str, ...] = field(repr=False, default=())
+    advice: Mapping[int | str, str] = field(default_factory=dict[int | str, str])
     connect_seconds: float = CONNECT_SECONDS
     total_seconds: float = TOTAL_SECONDS
     max_bytes: int = MAX_RESPONSE_BYTES
@@ -195,23 +197,26 @@ class JsonService:
             raise self._broken(error, repeatable) from None
 
     def _broken(self, error: Exception, repeatable: bool) -> ModelError:
-        names = (base.__name__ for base in type(error).__mro__)
-        trouble = next(_TROUBLES[name] for name in names if name in _TROUBLES)
+        name = next(base.__name__ for base in type(error).__mro__ if base.__name__ in _TROUBLES)
+        trouble = _TROUBLES[name]
         detail = self._clean(str(error)) or type(error).__name__
-        message = self._named(f"{trouble.problem}: {detail}{self._filled(trouble.advice)}")
+        advice = self._filled(self.endpoint.advice.get(name, trouble.advice))
+        message = self._named(f"{trouble.problem}: {detail}{advice}")
         return ModelError(message, retryable=trouble.retryable and (repeatable or not trouble.sent), detail=detail)
 
     def _refusal(self, answer: Answer, repeatable: bool) -> ModelError:
         """The error for a status that is no success."""
-        detail, codes = _service_message(answer.content)
-        detail = self._clean(detail)
-        out_of_credit = answer.status == 429 and bool(codes & _NO_CREDIT)
-        advice = self._filled(_OUT_OF_CREDIT if out_of_credit else _ADVICE.get(answer.status, ""))
+        complaint = read_complaint(answer.content)
+        detail = self._clean(complaint.message)
+        hopeless = _of_code(_HOPELESS, complaint.codes) if answer.status == 429 else ""
+        usual = hopeless or _of_code(_REASONS, complaint.codes) or _ADVICE.get(answer.status, "")
+        advice = self._filled(self.endpoint.advice.get(answer.status, usual))
+        asked = retry_after(answer.headers)
         return ModelError(
             self._named(f"answered {answer.status}{f': {detail}' if detail else ''}{advice}"),
-            retryable=_may_retry(answer, out_of_credit) and (repeatable or answer.status < 500),
+            retryable=_may_retry(answer, bool(hopeless)) and (repeatable or answer.status < 500),
             status=answer.status,
-            retry_after=retry_after(answer.headers),
+            retry_after=complaint.retry_after if asked is None else asked,
             detail=detail or None,
         )
 
@@ -245,19 +250,24 @@ class JsonService:
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"
 _OUT_OF_CREDIT: Final = "; the account behind {key} has no credit left"
-_NO_CREDIT: Final = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "enforced_spend_limit_reached",
-        "contract_spend_limit_reached",
-        "linked_organization_spend_limit_reached",
-    }
+_NO_CREDIT: Final = (
+    "insufficient_quota",
+    "credit_balance_exhausted",
+    "organization_spend_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "enforced_spend_limit_reached",
+    "contract_spend_limit_reached",
+    "linked_organization_spend_limit_reached",
 )
-"""Codes of a 429 that no waiting helps against."""
+_HOPELESS: Final = {
+    **dict.fromkeys(_NO_CREDIT, _OUT_OF_CREDIT),
+    QUOTA_OF_THE_DAY: "; the quota of the account behind {key} is used up for today, or allows none of this model",
+}
+"""Codes of a 429 that no waiting helps against, and what is so."""
+
+_REASONS: Final = {"API_KEY_INVALID": "; check {key}"}
+"""What to do, by a service's own code, where the status says too little."""
 
 _ADVICE: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), "; it redirects and is not followed: set {url} to the final address"),
@@ -315,23 +325,10 @@ def _kind(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _may_retry(answer: Answer, out_of_credit: bool) -> bool:
+def _of_code(advice: Mapping[str, str], codes: Set[str]) -> str:
+    return next((text for code, text in advice.items() if code in codes), "")
+
+
+def _may_retry(answer: Answer, hopeless: bool) -> bool:
     verdict = {"true": True, "false": False}.get(answer.headers.get("x-should-retry", "").lower())
-    return is_retryable(answer.status) and not out_of_credit if verdict is None else verdict
-
-
-def _service_message(content: bytes) -> tuple[str, frozenset[str]]:
-    """The text of an error body, and its types and codes. Bodies that are not JSON (a proxy's HTML) give no text."""
-    try:
-        document: Json = json.loads(content)
-    except (ValueError, RecursionError):
-        return "", frozenset()
-    error: Json = document.get("error", document) if is_object(document) else None
-    if isinstance(error, str):
-        return error, frozenset()
-    if not is_object(error):
-        return "", frozenset()
-    message: Json = error.get("message")
-    details: Json = error.get("details")
-    codes = (error.get("type"), error.get("code"), details.get("error_code") if is_object(details) else None)
-    return message if isinstance(message, str) else "", frozenset(map(str, codes))
+    return is_retryable(answer.status) and not hopeless if verdict is None else verdict
