@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halo_lang
-from halo_runtime import Interrupt, RunResult
+from halo_runtime import Interrupt, RunResult, Runtime, ScriptedModel
+from halo_runtime.errors import ModelError, RunError
+from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from tests.durability.support import Project, figures
 from tests.runtime.runnable import Runnable, runnables
 
@@ -20,15 +23,20 @@ def answers_of(program: Runnable) -> Any:
     return lambda question: program.answers[len(question.path) % len(program.answers)]
 
 
-async def undisturbed(program: Runnable, root: Path) -> RunResult:
-    """The run with somebody there who answers at once."""
-    runtime = Project(root, program.replies).runtime()
+def handle(runtime: Runtime, program: Runnable) -> None:
+    """Let a Runtime answer all questions at once."""
 
     async def answer(question: Interrupt) -> Any:
         return answers_of(program)(question)
 
     runtime.on_interrupt(answer)
     runtime.on_listen(answer)
+
+
+async def undisturbed(program: Runnable, root: Path) -> RunResult:
+    """The run with somebody there who answers at once."""
+    runtime = Project(root, program.replies).runtime()
+    handle(runtime, program)
     return await runtime.run(halo_lang.parse(program.text), "Main", program.inputs, keep=True)
 
 
@@ -114,3 +122,47 @@ def test_a_fork_of_a_run_cut_anywhere_comes_to_the_same_end(program: Runnable, d
         assert (forked.status, forked.output) == (whole.status, whole.output)
         assert forked.context.data == whole.context.data
         assert forked.context.trace == whole.context.trace
+
+
+class FailingModel(ScriptedModel):
+    """A scripted model whose call number `fails` is refused by its service."""
+
+    def __init__(self, replies: dict[str, Any], fails: int) -> None:
+        super().__init__(replies)
+        self._calls_left = fails
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
+        self._calls_left -= 1
+        if self._calls_left == 0:
+            raise ModelError("refused", status=400)
+        return await super().complete(request, on_delta)
+
+
+@settings(max_examples=40)
+@given(runnables(), st.integers(1, 12))
+def test_a_fork_of_a_run_that_failed_at_any_call_comes_to_the_undisturbed_end(program: Runnable, fails: int) -> None:
+    # One reply for all calls of a method: which of them fails says nothing about what the others get.
+    good = {key: [reply for reply in one["replies"] if not _is_failure(reply)] for key, one in program.replies.items()}
+    replies = {key: {"replies": kept[:1] or ["yes"], "repeat": True} for key, kept in good.items()}
+    program = replace(program, replies=replies)
+
+    async def both() -> tuple[RunResult, RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            whole = await undisturbed(program, Path(folder) / "a")
+            project = Project(Path(folder) / "b", replies)
+            runtime = Runtime(env={}, replies=FailingModel(replies, fails), clock=project.clock, store=project.store)
+            handle(runtime, program)
+            failed = await runtime.run(halo_lang.parse(program.text), "Main", program.inputs, keep=True)
+            again = project.runtime()
+            handle(again, program)
+            return whole, failed, await again.fork(halo_lang.parse(program.text), failed.run_id)
+
+    whole, failed, forked = asyncio.run(both())
+    if failed.status == "failed" and not isinstance(whole.error, RunError):
+        assert (forked.status, forked.output) == (whole.status, whole.output)
+        assert forked.context.data == whole.context.data
+        assert forked.context.trace == whole.context.trace
+
+
+def _is_failure(reply: Any) -> bool:
+    return isinstance(reply, dict) and "error" in reply
