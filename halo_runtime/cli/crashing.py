@@ -22,7 +22,7 @@ from halo_runtime.cli.sources import read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.crashtest.matrix import Killed, Matrix, Undisturbed
 from halo_runtime.crashtest.moments import BOUNDARIES
-from halo_runtime.crashtest.processes import ChildFailed
+from halo_runtime.crashtest.processes import ChildError
 from halo_runtime.crashtest.subject import Subject
 from halo_runtime.errors import HaloError, ProgramError
 from halo_runtime.json_types import JsonObject
@@ -57,7 +57,7 @@ def crash_everywhere(asked: Asked, *, as_json: bool) -> int:
     with Matrix(subject) as matrix:
         try:
             right = matrix.undisturbed()
-        except ChildFailed as failure:
+        except ChildError as failure:
             raise UsageError(f"the run cannot be tried: {failure}") from None
         boundaries = [*_shown(matrix.killed(right), len(right.moments))]
     if as_json:

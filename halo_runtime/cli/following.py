@@ -14,6 +14,7 @@ from halo_runtime.errors import UnknownRun
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.live import Live
+from halo_runtime.store.locks import is_claimed
 from halo_runtime.store.stored import StoredRun
 
 _STEP_SECONDS = 0.2
@@ -59,10 +60,12 @@ def _follow(store: FileRunStore, stored: StoredRun, *, from_now: bool, describe:
 
 
 def _changed(store: FileRunStore, before: StoredRun) -> StoredRun:
-    """The run when there is news of it."""
+    """The run when there is news of it. As long as its file does not grow, it is not read."""
     pause = _STEP_SECONDS
     while True:
         time.sleep(pause)
+        if before.path.exists() and before.path.stat().st_size == before.reading.good and is_claimed(before.path):
+            continue
         began = time.monotonic()
         stored = store.load(str(before.path))
         if len(stored.reading.documents) != len(before.reading.documents) or not is_at_work(stored):

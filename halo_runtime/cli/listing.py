@@ -10,9 +10,13 @@ from halo_lang.excerpt import visible
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.cli.output import money, paint, plural, tell, tell_json
 from halo_runtime.cli.project import run_store
+from halo_runtime.cli.usage import UsageError, did_you_mean
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.live import Live
 from halo_runtime.values import text_of
+
+STATUSES = frozenset({"paused", "running", "interrupted", "damaged", "completed", "halted", "failed"})
+"""All that a run can be listed with."""
 
 _FIRST = ("paused", "running", "interrupted", "damaged")
 """Statuses that wait for somebody stand at the top."""
@@ -28,7 +32,9 @@ _COLOURS = {
 
 
 def list_runs(status: str | None, pipeline: str | None, limit: int | None, *, as_json: bool) -> int:
-    """The kept runs that fit."""
+    """The kept runs that fit. Raises UsageError for a status that no run has."""
+    if status is not None and status not in STATUSES:
+        raise UsageError(f"--status {status}: no run has that", hint=did_you_mean(status, STATUSES))
     now = datetime.now(UTC)
     lines = [
         line
@@ -86,9 +92,8 @@ def _live_line(one: Live) -> str:
     return f"{one.run_id}  {visible(one.pipeline)}  process {one.process.pid}{gone}  {visible(one.file)}"
 
 
-def _waiting_first(line: JsonObject) -> tuple[int, str]:
-    rank = _FIRST.index(line["status"]) if line["status"] in _FIRST else len(_FIRST)
-    return rank, ""
+def _waiting_first(line: JsonObject) -> int:
+    return _FIRST.index(line["status"]) if line["status"] in _FIRST else len(_FIRST)
 
 
 def run_line(line: JsonObject, now: datetime) -> str:

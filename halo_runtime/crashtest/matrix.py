@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 from halo_lang.records import record
 from halo_runtime.crashtest.moments import BOUNDARIES, Diary, Moment
-from halo_runtime.crashtest.processes import ChildFailed, import_ahead, imported, in_a_process
+from halo_runtime.crashtest.processes import ChildError, import_ahead, imported, in_a_process
 from halo_runtime.crashtest.subject import DOUBT, Attempt, Subject, answers_given
-from halo_runtime.errors import StoreError
+from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.values import compact
 
@@ -99,20 +99,20 @@ class Matrix:
     def undisturbed(self) -> Undisturbed:
         """The run to its end, twice.
 
-        Raises ChildFailed where it cannot be run, or does not come out the same, and StoreError for what cannot be
+        Raises ChildError where it cannot be run, or does not come out the same, and ConfigError for what cannot be
         copied.
         """
         first = self._to_its_end("undisturbed")
         differing = _differing(self._to_its_end("again").outcome, first.outcome)
         if differing:
-            raise ChildFailed(f"two runs that nobody killed are not the same: {'; '.join(differing)}")
+            raise ChildError(f"two runs that nobody killed are not the same: {'; '.join(differing)}")
         return first
 
     def _to_its_end(self, name: str) -> Undisturbed:
         attempt = self._attempt(name)
         told = in_a_process(lambda: {"outcome": attempt.begin(None, {}), "modules": imported()})
         if told is None:
-            raise ChildFailed("it was killed by somebody else")
+            raise ChildError("it was killed by somebody else")
         import_ahead(told["modules"])
         return Undisturbed(told["outcome"], tuple(attempt.diary), answers_given(attempt.diary))
 
@@ -128,7 +128,7 @@ class Matrix:
             survived = in_a_process(lambda: attempt.begin(number, right.answers))
             before = tuple(attempt.diary)
             outcome = in_a_process(lambda: attempt.go_on(right.answers)) if survived is None else survived
-        except ChildFailed as failure:
+        except ChildError as failure:
             return _lost(attempt.diary, number, str(failure))
         after = tuple(attempt.diary)[len(before) :]
         return judged(number, before, after, outcome or {}, right)
@@ -185,14 +185,14 @@ def _is_of_doubt(moment: Moment) -> bool:
 
 
 def _copy_program(subject: Subject, target: Path) -> None:
-    """Give a run files of its own, as a program's tools work in its folder. Raises StoreError where that is too big."""
+    """Give a run files of its own: a program's tools work in its folder. Raises ConfigError where that is too big."""
     file = Path(subject.source.path).absolute()
     if not subject.needs_files:
         target.mkdir(parents=True)
         return
     sizes = list(islice(_sizes(file.parent), MAX_FILES + 1))
     if len(sizes) > MAX_FILES or sum(sizes) > MAX_BYTES:
-        raise StoreError(
+        raise ConfigError(
             f"each run works on a copy of the program's folder, and {file.parent} has over {MAX_FILES} files or "
             f"{MAX_BYTES // 2**20} MiB; put the program and what it needs into a folder of its own"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -50,7 +50,7 @@ class Diary:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Moment]:
         """The moments, in order."""
         lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
         return (Moment(*json.loads(line)) for line in lines)

@@ -13,12 +13,12 @@ from importlib import import_module
 from halo_runtime.json_types import JsonObject
 
 
-class ChildFailed(Exception):
+class ChildError(Exception):
     """A process ended otherwise than it should; the text says how."""
 
 
 def in_a_process(work: Callable[[], JsonObject]) -> JsonObject | None:
-    """What the work gives, done by a copy of this process; None where it was killed. Raises ChildFailed.
+    """What the work gives, done by a copy of this process; None where it was killed. Raises ChildError.
 
     The copy has imported what this process has, so it costs milliseconds. This process may have no other threads.
     """
@@ -40,7 +40,7 @@ def in_a_process(work: Callable[[], JsonObject]) -> JsonObject | None:
         return None
     document = json.loads(told) if told else {"failure": f"it ended with {os.waitstatus_to_exitcode(ended)}"}
     if "failure" in document:
-        raise ChildFailed(document["failure"])
+        raise ChildError(document["failure"])
     return document
 
 

@@ -86,6 +86,7 @@ CODES: list[tuple[Callable[[], str], list[str], int, str | None]] = [
     (nowhere, ["checkpoints", "repair", "RUN"], 1, "UnknownRun"),
     (nowhere, ["run", "p.halo", "--checkpoint", "RUN"], 1, "UnknownRun"),
     (nowhere, ["runs", "--limit", "0"], 2, "UsageError"),
+    (nowhere, ["runs", "--status", "pausd"], 2, "UsageError"),
 ]
 
 
