@@ -162,7 +162,7 @@ class Symbols:
                 repeated.append(one.declaration)
         self.interfaces = interfaces
         self.repeated = repeated
-        self._by_kinds: dict[tuple[Kind, ...], tuple[str, ...]] = {}
+        self._listings: dict[tuple[Kind, ...], tuple[str, ...]] = {}
 
     def changed_since(self, other: Symbols) -> set[str]:
         """The names that stand for something else than in `other`, here or there."""
@@ -172,12 +172,15 @@ class Symbols:
         made_anew = [name for name in mine.keys() | theirs.keys() if mine.get(name) is not theirs.get(name)]
         return {name for name in made_anew if mine.get(name) != theirs.get(name)}
 
-    def of_kind(self, *kinds: Kind) -> tuple[str, ...]:
+    def of_kind(self, *kinds: Kind) -> list[str]:
         """The names of these kinds, in order."""
-        found = self._by_kinds.get(kinds)
+        return [name for name, interface in self.interfaces.items() if interface.kind in kinds]
+
+    def listing(self, *kinds: Kind) -> tuple[str, ...]:
+        """The names of these kinds by the alphabet: what a hint says of them stays true when declarations move."""
+        found = self._listings.get(kinds)
         if found is None:  # one pass for all the hints of a program, however many they are
-            found = tuple(name for name, interface in self.interfaces.items() if interface.kind in kinds)
-            self._by_kinds[kinds] = found
+            found = self._listings[kinds] = tuple(sorted(self.of_kind(*kinds)))
         return found
 
     def is_ghost(self, name: str) -> bool:
@@ -225,9 +228,9 @@ class Scope:
         return first_of(word, (name for name in near if not kinds or self._symbols.interfaces[name].kind in kinds))
 
     def existing(self, *kinds: Kind) -> tuple[str, ...]:
-        """All names of these kinds."""
+        """All names of these kinds, by the alphabet."""
         self.guessed = True
-        return self._symbols.of_kind(*kinds)
+        return self._symbols.listing(*kinds)
 
     def source(self, span: Span) -> str:
         """The text at a span of the declaration."""

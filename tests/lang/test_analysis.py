@@ -139,3 +139,12 @@ def test_the_nearest_of_many_names_is_found_among_a_crowd() -> None:
 def test_long_lists_of_names_are_cut() -> None:
     assert listed(["a", "b"]) == "a, b"
     assert listed("abcd", limit=2) == "a, b and 2 more"
+
+
+def test_names_that_could_stand_somewhere_are_told_in_the_same_order_wherever_they_are_declared() -> None:
+    use = "pipeline P(x: String) -> R: x |> Nobody.go()\n"
+    first, second = "agent A [openai/gpt-4o]\n", "agent Z [openai/gpt-4o]\n"
+    before = check(parse(first + second + use))
+    program = parse(second + first + use, before.program)
+    (found,) = [one for one in check(program, before).diagnostics if one.code == "HL203"]
+    assert found.hint == "here one of these can stand: A, P, Z"

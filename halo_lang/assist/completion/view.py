@@ -47,7 +47,7 @@ class View:
         """What is declared under a name."""
         return self.symbols.interfaces.get(name)
 
-    def named(self, *kinds: Kind) -> tuple[str, ...]:
+    def named(self, *kinds: Kind) -> list[str]:
         """The declared names of these kinds, and those of declarations that do not parse."""
         return self.symbols.of_kind(*kinds, Kind.UNKNOWN)
 
