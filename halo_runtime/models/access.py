@@ -11,7 +11,7 @@ from halo_runtime.models.http import Endpoint, is_loopback
 _HEADER_VALUE: Final = re.compile(r"[!-~]+")
 
 
-def access_problem(endpoint: Endpoint, key: str, usual: str) -> str | None:
+def access_problem(endpoint: Endpoint, key: str, usual: str, *, key_needed: bool = True) -> str | None:
     """Why no request with this key must or can be sent to the endpoint, and what to do; None where it may.
 
     `usual` is the service's own address, shown as an example of one. A server on this machine needs no key.
@@ -28,9 +28,9 @@ def access_problem(endpoint: Endpoint, key: str, usual: str) -> str | None:
         return f"{endpoint.key_variable} holds white space or characters that no key has; set it again"
     if is_loopback(parts):
         return None
-    if not key:
+    if not key and key_needed:
         return f"{endpoint.key_variable} is not set; {WITHOUT_KEY}"
-    if parts.scheme == "http":
+    if key and parts.scheme == "http":
         advice = f"where {endpoint.key_variable} could be read on the way; use https"
         return f"{variable} is plain http to another machine, {advice}"
     return None

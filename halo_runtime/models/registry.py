@@ -16,22 +16,16 @@ from halo_runtime.models.base import ModelProvider, ProviderFactory
 _FACTORIES: Final = {
     "openai": "halo_runtime.models.openai:open_service",
     "local": "halo_runtime.models.local:open_service",
+    "ollama": "halo_runtime.models.ollama:open_service",
 }
 """Prefix → `module:function` of a ProviderFactory."""
 
 _EMBEDDED: Final = {"local": frozenset({"smollm2"})}
-"""Prefix → the only models it has, where it has not any that people may name."""
+"""Prefix → the only models it has, where it has not any that people may name; others are left to its service."""
 
 _NOT_HERE: Final = "is not available in this version{keys}; use --replies FILE or --model local/smollm2"
-_OTHER_SERVER: Final = (
-    "is not available in this version; a server on this machine (Ollama, llama.cpp, vLLM) answers as openai/{name}"
-    " with OPENAI_BASE_URL set to its address, such as http://localhost:11434/v1; the model in this process is"
-    " local/smollm2"
-)
 _INSTEAD: Final = {
     "scripted": "answers from a replies file; name one with --replies FILE",
-    "local": _OTHER_SERVER,
-    "ollama": _OTHER_SERVER,
 }
 """Prefix → what is said about its models that are not available, where it is not the usual."""
 
@@ -60,12 +54,13 @@ class ModelRegistry:
             raise ConfigError(
                 f'the model "{model}" names no service; known are {", ".join(f"{key}/…" for key in known)}'
             )
-        return route.prefix if route.prefix in _FACTORIES else route.entry.name, route.model
+        special = route.prefix in _FACTORIES and route.model in _EMBEDDED.get(route.prefix, (route.model,))
+        return route.prefix if special else route.entry.name, route.model
 
     def provider(self, model: str) -> ModelProvider:
         """The provider that answers for `model`; ConfigError where this version has none."""
-        key, name = self.resolve(model)
-        if key not in self._registered and (key not in _FACTORIES or name not in _EMBEDDED.get(key, (name,))):
+        key, _ = self.resolve(model)
+        if key not in self._registered and key not in _FACTORIES:
             raise ConfigError(_unavailable(model))
         if key not in self._open:
             self._open[key] = self._factory(key)(self._env)
