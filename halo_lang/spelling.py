@@ -10,6 +10,7 @@ from typing import NamedTuple
 LONGEST = 64
 """Longer names are nobody's typing mistake; they are left out, so that the work stays linear in the text."""
 _CROWD = 50
+_FEW = 4
 _SHORTEST = 3
 """Shorter words are near to too much to be sure what was meant."""
 
@@ -31,20 +32,29 @@ class NameIndex:
 
     Near are names that become equal when at most one character is left out on each side, letter case and
     underscores apart: one letter missing, surplus, other, or two swapped. Looking up costs the word's length,
-    not the number of names.
+    not the number of names, but for the first few words: all names are not indexed for one slip.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
+        self._asked = 0
         self._by_key: dict[str, tuple[str, ...]] | None = None
 
     def near(self, word: str) -> list[str]:
         """The names that `word` may stand for, the likeliest first; never the word itself."""
+        keys = _keys(word)
+        by_key = self._index_for(keys)
+        found = {name for key in keys for name in by_key.get(key, ()) if name != word}
+        return sorted(found, key=lambda name: _distance(word, name))
+
+    def _index_for(self, keys: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+        self._asked += 1
+        if self._by_key is None and self._asked <= _FEW:
+            wanted = frozenset(keys)
+            return _keyed((name for name in self._names if not wanted.isdisjoint(_keys(name))), wanted)
         if self._by_key is None:
             self._by_key = _keyed(self._names)
-        by_key = self._by_key
-        found = {name for key in _keys(word) for name in by_key.get(key, ()) if name != word}
-        return sorted(found, key=lambda name: _distance(word, name))
+        return self._by_key
 
     def nearest(self, word: str) -> Guess | None:
         """The likeliest name, None when there is none within reach."""
@@ -71,11 +81,12 @@ def listed(names: Collection[str], limit: int = 12) -> str:
     return ", ".join(islice(names, limit)) + more
 
 
-def _keyed(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def _keyed(names: Iterable[str], wanted: frozenset[str] | None = None) -> dict[str, tuple[str, ...]]:
+    """The names by their keys, all keys or the wanted ones."""
     by_key: dict[str, tuple[str, ...]] = {}
     for name in names:
         alone = (name,)  # one for most of its keys: they are many
-        for key in _keys(name):
+        for key in _keys(name) if wanted is None else wanted.intersection(_keys(name)):
             crowd = by_key.setdefault(key, alone)
             # What so many names are near to is no help to anybody.
             if crowd is not alone and len(crowd) < _CROWD:

@@ -148,3 +148,11 @@ def test_names_that_could_stand_somewhere_are_told_in_the_same_order_wherever_th
     program = parse(second + first + use, before.program)
     (found,) = [one for one in check(program, before).diagnostics if one.code == "HL203"]
     assert found.hint == "here one of these can stand: A, P, Z"
+
+
+@given(st.lists(st.text("abA_", min_size=1, max_size=5), max_size=90), st.text("abcA_", max_size=6))
+def test_the_first_word_is_near_to_what_the_hundredth_is_near_to(names: list[str], word: str) -> None:
+    fresh, asked_often = NameIndex(names), NameIndex(names)
+    for _ in range(100):
+        asked_often.near("Bot")
+    assert fresh.near(word) == asked_often.near(word)
