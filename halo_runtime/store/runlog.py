@@ -209,7 +209,7 @@ class RunLog:
         }
         if step.stored:
             document["stored"] = dict(step.stored)
-        if step.index == 0:
+        if step.index == 0 and entry.kind != "item":  # its items would repeat what the whole stage was given
             document["arguments"] = step.arguments
         return document | {"news": news} if news else document
 
