@@ -72,6 +72,8 @@ class WorkbenchApp(App[int], inherit_bindings=False):
         if not isinstance(screen, Workbench):
             return
         for action in keymap.palette():
+            if not screen.check_action(action.command.partition("(")[0], ()):
+                continue
             about = " · ".join(part for part in (action.shown_key, action.about) if part)
             place = self if action.where == "everywhere" else screen
             yield SystemCommand(action.title, about, partial(place.run_action, action.command))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from halo_runtime.cli.answers import typed_value
-from halo_runtime.json_types import Json, Missing
+from halo_runtime.json_types import Json, Missing, is_object
 from halo_runtime.results import Interrupt
 from halo_runtime.values import parse_json, type_name
 from halo_tui.models.lines import Line, Role, ago, clock, counted, one_line, preview, visible
@@ -112,6 +112,8 @@ class Question:
     def read(self, text: str) -> Reading:
         """A choice in any letter case, else JSON if it parses, else text, as `halo run` reads what is typed there."""
         value = typed_value(text, self.interrupt.choices)
+        if self.interrupt.kind == "in_doubt" and not _settles_a_doubt(value):
+            return Reading(value, 'answer retry, fail or {"skip": value}', broken=True)
         if text.lstrip().startswith(("{", "[")) and isinstance(value, str):
             return Reading(value, f"sent as text; {_fault(text)}", broken=True)
         known = " as the program knows it" if value in self.interrupt.choices else ""
@@ -119,8 +121,8 @@ class Question:
 
     @property
     def takes_text(self) -> bool:
-        """Whether text that is nearly JSON may be meant so; the payload of an event is data."""
-        return self.interrupt.kind != "listen"
+        """Whether a broken reading may be sent as text: an event's payload is data, and a doubt wants one of three."""
+        return self.interrupt.kind not in ("listen", "in_doubt")
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -140,6 +142,11 @@ class Question:
 def same(value: Json, other: Json | Missing) -> bool:
     """Whether two JSON values are the same; `true` and `1` are not."""
     return not isinstance(other, Missing) and json.dumps(value) == json.dumps(other)
+
+
+def _settles_a_doubt(value: Json) -> bool:
+    """Whether it says what became of a call that had begun (spec 12.6); anything else would give the call up."""
+    return value in ("retry", "fail") or (is_object(value) and "skip" in value)
 
 
 def _fault(text: str) -> str:

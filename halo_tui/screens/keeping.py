@@ -47,6 +47,7 @@ class Keeping:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             await self.look()
+            self._workbench.follow_the_clock()
 
     async def look(self, *, again: bool = False) -> None:
         """Read the lists where something has changed; `again` in any case."""

@@ -341,6 +341,11 @@ class Workbench(Screen[None]):
         self.query_one(Runs).show_kept(self.keeping.kept)
         self._show_inbox()
 
+    def follow_the_clock(self) -> None:
+        """Show ages, and the time that questions have left, as they are now."""
+        self.query_one(Inbox).follow_the_clock()
+        self.query_one(Runs).follow_the_clock()
+
     def show_replay(self) -> None:
         """Show the run that is looked back at, where it is looked at; the one made here when there is none."""
         self._show_run()

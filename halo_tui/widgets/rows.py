@@ -63,6 +63,7 @@ class Rows(ScrollView, Generic[T], can_focus=True):
         self.items: Sequence[T] = ()
         self.empty: Line = ()
         """What stands there when there is no row."""
+        self._told: list[Line] = []
 
     def show(self, items: Sequence[T]) -> None:
         """Show these rows, the cursor where it was."""
@@ -70,6 +71,15 @@ class Rows(ScrollView, Generic[T], can_focus=True):
         self.virtual_size = Size(0, max(1, len(items)))
         self.set_reactive(Rows.cursor, max(0, min(self.cursor, len(items) - 1)))
         self.refresh()
+
+    def follow_the_clock(self) -> None:
+        """Draw anew where rows in sight read otherwise than before, because time has passed."""
+        if self.is_on_screen:
+            top = self.scroll_offset.y
+            told = [self._line_of(item) for item in self.items[top : top + self.size.height]]
+            if told != self._told:
+                self._told = told
+                self.refresh()
 
     def render_line(self, y: int) -> Strip:
         index = y + self.scroll_offset.y

@@ -206,6 +206,7 @@ async def test_the_time_that_is_left_is_counted_down(bench: OpenBench, elsewhere
     async with bench(WORK, REPLIES) as b:
         await open_inbox(b)
         assert "expires in 2d23h" in b.text()
+        await b.until_shown("asked 1s ago")
         await b.press("enter")
         await b.until_shown("expires in 2d23h")
 
@@ -323,6 +324,17 @@ async def test_closing_the_look_back_shows_the_run_made_here_again(bench: OpenBe
         await b.until(lambda: not b.screen.replay)
         await b.until_shown("its stages appear here")
         assert b.screen.editor.cursor_location == before
+
+
+async def test_what_concerns_a_run_looked_back_at_is_in_the_palette_while_there_is_one(
+    bench: OpenBench, elsewhere: Elsewhere
+) -> None:
+    await elsewhere.run()
+    titles = {"Stage before", "Stage after", "Continue the run from here", "Close the run looked back at"}
+    async with bench(WORK, REPLIES) as b:
+        assert not titles & {command.title for command in b.app.get_system_commands(b.screen)}
+        await open_run(b)
+        assert titles <= {command.title for command in b.app.get_system_commands(b.screen)}
 
 
 async def test_the_program_of_a_run_is_shown_beside_it_where_the_editor_has_another(

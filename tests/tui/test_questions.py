@@ -95,3 +95,10 @@ def test_the_inbox_says_what_is_asked_what_there_is_to_know_and_whose_question_i
 def test_a_question_without_an_end_is_never_over() -> None:
     assert not asked().is_over(NOW)
     assert asked().time_left(NOW) == ""
+
+
+@pytest.mark.parametrize(("text", "broken"), [("retry", False), ('{"skip": 1}', False), ("rettry", True), ("", True)])
+def test_a_doubt_is_settled_by_one_of_three_answers_and_by_no_slip(text: str, broken: bool) -> None:
+    question = asked(kind="in_doubt", choices=("retry", "fail"))
+    assert question.read(text).broken == broken
+    assert not question.takes_text
