@@ -129,7 +129,7 @@ def test_on_a_terminal_the_workbench_opens_a_copy_with_its_replies(
     program, *rest = opened_with(monkeypatch, DemoOptions())
     assert Path(program) == data_folder() / "first_hour.halo"
     assert data_folder().parent == tmp_path / "halo"
-    assert rest == ["--run", "-i", f"question={demonstration.QUESTION}"]
+    assert rest == ["--project", str(data_folder()), "--run", "-i", f"question={demonstration.QUESTION}"]
     assert (data_folder() / "replies.json").read_bytes() == REPLIES.read_bytes()
 
 

@@ -90,7 +90,10 @@ CODES: list[tuple[Callable[[], str], list[str], int, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("made", "arguments", "code", "error"), CODES, ids=lambda value: str(value))
+NAMES = [f"{made.__name__}: {' '.join(arguments)}" for made, arguments, _, _ in CODES]
+
+
+@pytest.mark.parametrize(("made", "arguments", "code", "error"), CODES, ids=NAMES)
 def test_every_outcome_has_its_exit_code_and_one_json_object(
     made: Callable[[], str], arguments: list[str], code: int, error: str | None, capsys: Captured
 ) -> None:
@@ -99,7 +102,7 @@ def test_every_outcome_has_its_exit_code_and_one_json_object(
     assert document.get("error", {}) is None or document.get("error", {}).get("type") == error
 
 
-@pytest.mark.parametrize(("made", "arguments", "code", "error"), CODES, ids=lambda value: str(value))
+@pytest.mark.parametrize(("made", "arguments", "code", "error"), CODES, ids=NAMES)
 def test_people_get_a_text_and_no_traceback(
     made: Callable[[], str], arguments: list[str], code: int, error: str | None, capsys: Captured
 ) -> None:
