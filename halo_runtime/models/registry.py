@@ -15,6 +15,7 @@ from halo_runtime.models.base import ModelProvider, ProviderFactory
 
 _FACTORIES: Final = {
     "openai": "halo_runtime.models.openai:open_service",
+    "anthropic": "halo_runtime.models.anthropic:open_service",
     "local": "halo_runtime.models.local:open_service",
     "ollama": "halo_runtime.models.ollama:open_service",
 }

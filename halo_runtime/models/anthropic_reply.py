@@ -1,0 +1,287 @@
+"""A message of Anthropic's as a ModelReply, and the events of a stream as the message that would have come without.
+
+Blocks are told by their type and never by their place: newer models think first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from halo_runtime.errors import ModelError
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
+from halo_runtime.models.anthropic_request import WIRE, made_after, told, tool_input
+from halo_runtime.models.base import ModelReply, OnDelta, Stop, ToolCall, Usage
+from halo_runtime.models.chat import MAX_TOLD, Refuse, ToolNames, valid_text
+from halo_runtime.models.streams import Event, Events
+
+_STOPS: Final[dict[Json, Stop]] = {
+    "max_tokens": "length",
+    "refusal": "refusal",
+    "model_context_window_exceeded": "context_overflow",
+}
+"""Reasons to stop that mean more than an end; the service may invent others."""
+
+_WARNINGS: Final[dict[Json, str]] = {
+    "max_tokens": "the reply was cut off at its token limit",
+    "refusal": "the model declined to answer",
+    "model_context_window_exceeded": "the reply was cut off where the model's context was full",
+    "pause_turn": "the service paused in the middle of its turn; the reply is not whole",
+}
+_PLAIN: Final = frozenset({"text", "tool_use"})
+"""Blocks that can be made anew from a reply's text and calls."""
+
+
+def read_reply(document: JsonObject, body: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
+    """The reply in the message that answers `body`; raises what `refuse` makes where there is none of any use."""
+    content = _blocks(document, refuse)
+    reason: Json = document.get("stop_reason")
+    stop = _STOPS.get(reason, "end")
+    text, _ = told(content)
+    calls = () if stop == "refusal" else _tool_calls(content, names)
+    warning = _WARNINGS.get(reason)
+    if stop == "refusal":
+        why = _explanation(document)
+        text, warning = text or why, f"{warning}: {why}" if why else warning
+    elif stop in ("length", "context_overflow"):
+        _check_complete(content, text, reason, refuse)
+    elif not text and not calls and not _follows_results(body):
+        raise refuse(f"answered with an empty message (stop_reason {json.dumps(reason)})", retryable=True)
+    model: Json = document.get("model")
+    return ModelReply(
+        text=text,
+        tool_calls=calls,
+        stop="tool" if calls else stop,
+        usage=usage_of(document.get("usage")),
+        model_used=model if isinstance(model, str) else None,
+        warnings=(warning,) if warning else (),
+        opaque=_opaque(content, body),
+    )
+
+
+def usage_of(usage: Json) -> Usage:
+    """Tokens as Halo counts them: the service's `input_tokens` leave out what was read from and put into its cache."""
+    if not is_object(usage):
+        return Usage()
+    uncached, cached = _count(usage.get("input_tokens")), _count(usage.get("cache_read_input_tokens"))
+    written = _count(usage.get("cache_creation_input_tokens"))
+    details: Json = usage.get("output_tokens_details")
+    return Usage(
+        input=None if uncached is None else uncached + (cached or 0) + (written or 0),
+        output=_count(usage.get("output_tokens")),
+        cached=cached,
+        reasoning=_count(details.get("thinking_tokens")) if is_object(details) else None,
+    )
+
+
+# --- a message --------------------------------------------------------------------------------------------------------
+
+
+def _blocks(document: JsonObject, refuse: Refuse) -> list[JsonObject]:
+    content: Json = document.get("content")
+    if not is_list(content):
+        error: Json = document.get("error")
+        said: Json = error.get("message") if is_object(error) else error
+        detail = f": {' '.join(said.split())[:MAX_TOLD]}" if isinstance(said, str) else ""
+        raise refuse(f"answered without any content{detail}")
+    return [block for block in content if is_object(block)]
+
+
+def _tool_calls(content: list[JsonObject], names: ToolNames) -> tuple[ToolCall, ...]:
+    originals = {wire: name for name, wire in names.items()}
+    found: dict[str, ToolCall] = {}
+    for block in content:
+        name, id_ = block.get("name"), block.get("id")
+        if block.get("type") != "tool_use" or not isinstance(name, str):
+            continue
+        if not isinstance(id_, str) or not id_ or id_ in found:
+            id_ = f"call_{len(found)}"
+        found[id_] = ToolCall(id_, originals.get(name, name), _arguments(block.get("input")))
+    return tuple(found.values())
+
+
+def _arguments(value: Json) -> str:
+    """A call's arguments as text. Text they are only where a stream brought what is no JSON object."""
+    if isinstance(value, str):
+        return valid_text(value)
+    return valid_text(json.dumps(value or {}, ensure_ascii=False))
+
+
+def _check_complete(content: list[JsonObject], text: str, reason: Json, refuse: Refuse) -> None:
+    """Refuse what a limit cut short of any use. A call that ends such a reply may lack half its arguments."""
+    if content and content[-1].get("type") == "tool_use":
+        raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
+    if not text and reason == "max_tokens":
+        raise refuse("spent all its tokens before its answer began; raise max_tokens")
+    if not text:
+        raise refuse("had no room left for an answer in the model's context; give it less to read")
+
+
+def _explanation(document: JsonObject) -> str:
+    details: Json = document.get("stop_details")
+    said: Json = (details.get("explanation") or details.get("category")) if is_object(details) else None
+    return valid_text(said)[:MAX_TOLD] if isinstance(said, str) else ""
+
+
+def _follows_results(body: JsonObject) -> bool:
+    """Whether the request gave the results of tools, after which having nothing to say is an answer."""
+    return bool(body["messages"]) and body["messages"][-1]["content"][0]["type"] == "tool_result"
+
+
+def _opaque(content: list[JsonObject], body: JsonObject) -> JsonObject | None:
+    """The turn for its way back, where it holds more than its text and calls. Blank text would be refused there."""
+    if all(block.get("type") in _PLAIN for block in content):
+        return None
+    kept = [block for block in map(_sendable, content) if block.get("type") != "text" or block["text"].strip()]
+    return {WIRE: {"content": kept, "after": made_after(body)}}
+
+
+def _sendable(block: JsonObject) -> JsonObject:
+    if block.get("type") == "text" and not isinstance(block.get("text"), str):
+        return {"type": "text", "text": ""}
+    return block | {"input": tool_input(_arguments(block.get("input")))} if block.get("type") == "tool_use" else block
+
+
+def _count(value: Json) -> int | None:
+    return value if type(value) is int and value >= 0 else None
+
+
+# --- a stream ---------------------------------------------------------------------------------------------------------
+
+_STATUSES: Final = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "conflict_error": 409,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""Kind of a failure within a stream → the status it would have had before it."""
+
+_GROWING: Final = {
+    "text_delta": "text",
+    "input_json_delta": "partial_json",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+}
+"""Kind of a delta → the field of it that is added to the block's field of the same name."""
+
+
+@dataclass
+class _Block:
+    """A block that grows: fields that are texts come in pieces. `input` of the start is only a placeholder."""
+
+    start: JsonObject
+    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    def document(self) -> JsonObject:
+        grown = {name: str(self.start.get(name) or "") + "".join(texts) for name, texts in self.pieces.items()}
+        arguments = grown.pop("partial_json", None)
+        if arguments is not None:
+            grown["input"] = _parsed(arguments)
+        return self.start | grown
+
+
+def _parsed(arguments: str) -> Json:
+    """Arguments that came in pieces, none at all for a tool without any; text that is no object stays text."""
+    try:
+        value: Json = json.loads(arguments.strip() or "{}")
+    except (ValueError, RecursionError):
+        return arguments
+    return value if is_object(value) else arguments
+
+
+class MessageStream:
+    """Puts a message together from its events; `on_delta` gets its text as it comes."""
+
+    def __init__(
+        self, on_delta: OnDelta | None, refuse: Refuse, failure: Callable[[int, JsonObject], ModelError]
+    ) -> None:
+        self._on_delta = on_delta
+        self._refuse = refuse
+        self._failure = failure
+        self._events = Events()
+        self._message: JsonObject = {}
+        self._blocks: list[_Block] = []
+        self._at: dict[Json, _Block] = {}
+        self._complete = False
+        self._handlers: dict[Json, Callable[[JsonObject], None]] = {
+            "message_start": self._begin,
+            "content_block_start": self._begin_block,
+            "content_block_delta": self._grow_block,
+            "message_delta": self._end,
+            "message_stop": self._stop,
+            "error": self._fail,
+        }
+
+    def receive(self, part: bytes) -> bool:
+        """Take the next bytes; true when the message is complete."""
+        self._take(self._events.feed(part))
+        return self._complete
+
+    def message(self) -> JsonObject:
+        """The message; raises what `refuse` makes for a stream that ended before it was complete."""
+        self._take(self._events.end())
+        if not self._complete:
+            raise self._refuse("ended its stream before its answer was complete", retryable=True)
+        return self._message | {"content": [block.document() for block in self._blocks]}
+
+    def _take(self, events: list[Event]) -> None:
+        for event in events:
+            if self._complete:
+                return
+            try:
+                document: Json = json.loads(event.data)
+            except (ValueError, RecursionError):
+                raise self._refuse("streamed an event that is no JSON", retryable=True) from None
+            if is_object(document):
+                handle = self._handlers.get(document.get("type", event.name))
+                if handle is not None:  # pings, and what the service may add one day
+                    handle(document)
+
+    def _begin(self, event: JsonObject) -> None:
+        message: Json = event.get("message")
+        self._message = dict(message) if is_object(message) else {}
+
+    def _begin_block(self, event: JsonObject) -> None:
+        block: Json = event.get("content_block")
+        started = _Block(dict(block) if is_object(block) else {})
+        self._blocks.append(started)
+        self._at[event.get("index")] = started
+
+    def _grow_block(self, event: JsonObject) -> None:
+        block = self._at.get(event.get("index"), self._blocks[-1] if self._blocks else None)
+        delta: Json = event.get("delta")
+        if block is None or not is_object(delta):
+            return
+        name = _GROWING.get(delta.get("type", ""))
+        text: Json = delta.get(name) if name else None
+        if name is None or not isinstance(text, str):
+            return
+        block.pieces.setdefault(name, []).append(text)
+        if name == "text" and text and self._on_delta is not None:
+            self._on_delta(valid_text(text))
+
+    def _end(self, event: JsonObject) -> None:
+        """Take why the message ended, and its usage: the numbers are totals, and may leave out what was told first."""
+        delta: Json = event.get("delta")
+        self._message |= delta if is_object(delta) else {}
+        first, last = self._message.get("usage"), event.get("usage")
+        if is_object(last):
+            known = first if is_object(first) else {}
+            self._message["usage"] = known | {name: value for name, value in last.items() if value is not None}
+
+    def _stop(self, _: JsonObject) -> None:
+        self._complete = True
+
+    def _fail(self, event: JsonObject) -> None:
+        error: Json = event.get("error")
+        kind: Json = error.get("type") if is_object(error) else None
+        raise self._failure(_STATUSES.get(kind, 500) if isinstance(kind, str) else 500, event)
