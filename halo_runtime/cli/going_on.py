@@ -56,14 +56,28 @@ def answer_value(
         if wait:
             busy.hint = f"to leave the answer for that process: halo signal {stored.run_id} VALUE"
             raise
-        return leave(settings, reference, text, interrupt=interrupt, event=event)
+    stored = _post(settings, reference, text, interrupt=interrupt, event=event)
+    if run_store().load(reference).status == "paused":  # who had the run has just let go of it
+        try:
+            return go_on(settings, reference, None)
+        except RunBusy:
+            pass
+    return _tell_left(settings, stored)
 
 
 def leave(settings: Settings, reference: str, text: str, *, interrupt: str | None, event: str | None) -> int:
     """Leave a value for a run, which takes it when it asks for it."""
+    return _tell_left(settings, _post(settings, reference, text, interrupt=interrupt, event=event))
+
+
+def _post(settings: Settings, reference: str, text: str, *, interrupt: str | None, event: str | None) -> StoredRun:
     stored = run_store().load(reference)
     runtime = settings.runtime(stored.header["options"])
     runtime.post(reference, value_of(text), interrupt=interrupt, event=event, by=settings.person, how="command")
+    return stored
+
+
+def _tell_left(settings: Settings, stored: StoredRun) -> int:
     if settings.as_json:
         tell_json(stored.to_json())
     elif not settings.quiet:
