@@ -96,6 +96,17 @@ def test_people_get_a_table_and_a_sum(capsys: Captured) -> None:
     )
 
 
+def test_a_budget_that_leaves_no_room_for_a_repeated_call_does_not_hold(capsys: Captured) -> None:
+    Path("p.halo").write_text(
+        "policy Budget : MaxCalls(1)\n\nagent Bot [openai/gpt-4o-mini]\n  requires Budget\n\n"
+        "pipeline Main(text: String) -> Result: text |> Bot.draft()\n"
+    )
+    assert main(CRASHTEST) == 1
+    out = capsys.readouterr().out
+    assert '2: the error differs: "PolicyViolation", not null\n' in out
+    assert out.endswith("2 of 6 boundaries do not hold (undisturbed: completed, 1 effect, $0.0002)\n")
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
