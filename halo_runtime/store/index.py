@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from halo_lang.records import record
 from halo_runtime.errors import StoreError
@@ -53,10 +53,7 @@ class Index:
     def summaries(self) -> dict[str, Summary]:
         """All lines by run id. An index that cannot be read is as good as none."""
         try:
-            if not self._path.exists():
-                return {}
-            with self._open() as connection:
-                rows = connection.execute("SELECT run_id, size, mtime, document FROM summaries").fetchall()
+            rows = self._read("SELECT run_id, size, mtime, document FROM summaries")
             return {run_id: Summary(size, mtime, json.loads(document)) for run_id, size, mtime, document in rows}
         except (sqlite3.Error, OSError, ValueError):
             return {}
@@ -65,7 +62,7 @@ class Index:
         """Keep lines, and the seal of a run that stopped. What cannot be written is left out: it is only an index."""
         rows = [(run_id, one.size, one.mtime, json.dumps(one.document)) for run_id, one in summaries]
         try:
-            with self._open() as connection:
+            with self._changed() as connection:
                 connection.executemany("INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?)", rows)
                 if seal is not None:
                     run_id, kept = seal
@@ -77,27 +74,31 @@ class Index:
     def seal(self, run_id: str) -> Seal | None:
         """What the run said when it stopped; None where nothing is known. Raises StoreError for a damaged index."""
         try:
-            if not self._path.exists():
-                return None
-            with self._open() as connection:
-                query = "SELECT status, entries, head, last_sum FROM seals WHERE run_id = ?"
-                row = connection.execute(query, (run_id,)).fetchone()
+            rows = self._read("SELECT status, entries, head, last_sum FROM seals WHERE run_id = ?", run_id)
         except (sqlite3.Error, OSError) as failure:
             raise StoreError(f"the index {self._path} cannot be read: {failure}; delete it, it is made anew") from None
-        return None if row is None else Seal(*row)
+        return Seal(*rows[0]) if rows else None
 
     def forget(self, run_ids: Iterable[str]) -> None:
         """Take runs out, as far as the index can be written."""
         rows = [(run_id,) for run_id in run_ids]
         try:
-            with self._open() as connection:
+            with self._changed() as connection:
                 connection.executemany("DELETE FROM summaries WHERE run_id = ?", rows)
                 connection.executemany("DELETE FROM seals WHERE run_id = ?", rows)
         except (sqlite3.Error, OSError):
             return
 
+    def _read(self, query: str, *values: str) -> list[Any]:
+        """Rows of the index, which is not written to: it may stand on a disk that is full, and be empty for that."""
+        if not self._path.exists():
+            return []
+        with closing(sqlite3.connect(self._path, timeout=_PATIENCE_SECONDS)) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE name = 'seals'").fetchall()
+            return connection.execute(query, values).fetchall() if tables else []
+
     @contextmanager
-    def _open(self) -> Generator[sqlite3.Connection]:
+    def _changed(self) -> Generator[sqlite3.Connection]:
         """A connection whose work is kept as a whole when the body ends well."""
         make_folder(self._path.parent)
         if not self._path.exists():

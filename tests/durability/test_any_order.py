@@ -48,7 +48,7 @@ def same(one: RunResult, other: RunResult) -> None:
         assert one.status in ("halted", "failed")
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runnables(), st.data())
 def test_answers_in_any_order_each_in_a_new_process_give_the_same_run(program: Runnable, data: st.DataObject) -> None:
     def pick(count: int) -> int:
@@ -64,7 +64,7 @@ def test_answers_in_any_order_each_in_a_new_process_give_the_same_run(program: R
     same(*asyncio.run(both()))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runnables())
 def test_a_fork_with_the_unchanged_program_does_nothing_anew(program: Runnable) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -84,7 +84,7 @@ def test_a_fork_with_the_unchanged_program_does_nothing_anew(program: Runnable) 
         assert forked.context.meta["cost"] == 0
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runnables(), st.data())
 def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -102,7 +102,7 @@ def test_a_run_killed_after_any_line_goes_on_to_the_same_end(program: Runnable, 
     same(*asyncio.run(both()))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runnables(), st.data())
 def test_a_fork_of_a_run_cut_anywhere_comes_to_the_same_end(program: Runnable, data: st.DataObject) -> None:
     async def both() -> tuple[RunResult, RunResult]:
@@ -138,7 +138,7 @@ class FailingModel(ScriptedModel):
         return await super().complete(request, on_delta)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(runnables(), st.integers(1, 12))
 def test_a_fork_of_a_run_that_failed_at_any_call_comes_to_the_undisturbed_end(program: Runnable, fails: int) -> None:
     # One reply for all calls of a method: which of them fails says nothing about what the others get.

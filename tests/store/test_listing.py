@@ -159,3 +159,11 @@ async def test_a_damaged_index_does_not_pass_for_one_without_a_seal(tmp_path: Pa
     with pytest.raises(StoreError, match=r"index.db cannot be read: .*delete it"):
         project.store.seal("a-done")
     assert json.loads(project.bytes_of("a-done").splitlines()[-1])["status"] == "completed"
+
+
+async def test_an_index_that_a_full_disk_left_empty_is_no_damage(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    await some_runs(project)
+    empty(tmp_path / "index.db")
+    assert project.store.seal("a-done") is None
+    assert (tmp_path / "index.db").stat().st_size == 0
