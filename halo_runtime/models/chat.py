@@ -38,13 +38,21 @@ _WARNINGS: Final[dict[Stop, str]] = {
 
 
 def tool_names(request: ModelRequest) -> dict[str, str]:
-    """Distinct names that every service accepts (ASCII letters, digits, `_`, `-`; 64 at most) for a request's tools."""
+    """Distinct names that every service accepts (ASCII letters, digits, `_`, `-`; 64 at most) for a request's tools.
+
+    They begin with a letter or `_`, as some services want it.
+    """
     earlier = (call.name for message in request.messages for call in message.tool_calls)
     names: dict[str, str] = {}
     for name in (*(tool.name for tool in request.tools), *earlier):
         if name not in names:
-            names[name] = _distinct(_ILLEGAL_IN_NAMES.sub("_", name)[:MAX_NAME], names.values())
+            names[name] = _distinct(_legal(name), names.values())
     return names
+
+
+def _legal(name: str) -> str:
+    legal = _ILLEGAL_IN_NAMES.sub("_", name)
+    return (legal if legal[:1].isalpha() or legal[:1] == "_" else f"_{legal}")[:MAX_NAME]
 
 
 def _distinct(name: str, taken: Iterable[str]) -> str:

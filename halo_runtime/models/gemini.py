@@ -1,0 +1,189 @@
+"""Gemini by generateContent and streamGenerateContent.
+
+An answer that ends at the service's limit for one exchange goes on in the next, up to `max_tokens`; it is one reply,
+and every exchange is counted in its usage.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+from urllib.parse import quote
+
+from halo_lang.records import record
+from halo_runtime.errors import ModelError
+from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.models.access import access_problem
+from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
+from halo_runtime.models.chat import tool_names
+from halo_runtime.models.generate_content import Answer, instruction, request_body, response_format
+from halo_runtime.models.http import Endpoint, JsonService
+from halo_runtime.models.streams import Event, Events
+
+DEFAULT_URL: Final = "https://generativelanguage.googleapis.com"
+DEFAULT_VERSION: Final = "v1beta"
+KEY_VARIABLES: Final = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
+"""The first that is set counts."""
+URL_VARIABLE: Final = "GOOGLE_GEMINI_BASE_URL"
+VERSION_VARIABLE: Final = "GOOGLE_GENAI_API_VERSION"
+
+MAX_EXCHANGES: Final = 64
+"""Of one reply; more would be a service that goes round in circles."""
+
+_PREFIXES: Final = re.compile(r"^(google/|gemini/)?(models/)?")
+_VERSIONED: Final = re.compile(r".*/v\d\w*")
+
+
+@record
+class Family:
+    """What the models whose names match `pattern` do.
+
+    `schema_beside_tools`: they take a schema in a request that offers tools. `signs`: they sign their calls.
+    """
+
+    pattern: re.Pattern[str]
+    schema_beside_tools: bool = True
+    signs: bool = True
+
+
+FAMILIES: Final = (
+    Family(re.compile(r"gemini-[12](?!\d)|gemma-|learnlm-"), schema_beside_tools=False, signs=False),
+    Family(re.compile("")),
+)
+"""The first that matches counts."""
+
+
+class Gemini:
+    """A ModelProvider for generateContent; its key and address are read from `env` once."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        keys = {name: key for name in KEY_VARIABLES if (key := env.get(name, "").strip())}
+        endpoint = _endpoint(env, keys)
+        self._problem = access_problem(endpoint, next(iter(keys.values()), ""), DEFAULT_URL)
+        self._service = JsonService(endpoint)
+        self._warnings = _AMBIGUOUS if len(set(keys.values())) > 1 else ()
+
+    async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
+        """Send one request; ModelError where the service refuses, fails, or answers with nothing that can be used."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        model = _PREFIXES.sub("", request.model)
+        names = tool_names(request)
+        body, warnings = _body(request, model, names)
+        answer = Answer(model, names, self._service.error)
+        exchange = _Exchange(self._service, model, answer, on_delta)
+        await exchange.hold(body)
+        for _ in range(MAX_EXCHANGES - 1):
+            if answer.continuation is None:
+                break
+            await exchange.hold(body | {"continuationToken": answer.continuation})
+        reply = answer.reply()
+        return replace(reply, warnings=self._warnings + warnings + reply.warnings)
+
+    def missing(self) -> str | None:
+        """Why no request could be sent: no key, or an address that a key must not go to."""
+        return self._problem
+
+    def restore(self, cursors: Sequence[Json]) -> None:
+        """Nothing to take note of: a service has no place to stand at."""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._service.close()
+
+
+def open_service(env: Mapping[str, str]) -> Gemini:
+    """The provider of `google/…` and `gemini/…` ids."""
+    return Gemini(env)
+
+
+def family(model: str) -> Family:
+    """What the model does, by its name on the wire."""
+    return next(item for item in FAMILIES if item.pattern.match(model))
+
+
+class _Exchange:
+    """Requests that are answered into one Answer, streamed where somebody listens."""
+
+    def __init__(self, service: JsonService, model: str, answer: Answer, on_delta: OnDelta | None) -> None:
+        path = model if model.startswith("tunedModels/") else f"models/{model}"
+        self._service = service
+        self._path = f"/{quote(path)}"
+        self._answer = answer
+        self._on_delta = on_delta
+
+    async def hold(self, body: JsonObject) -> None:
+        """Send one request and take its whole answer."""
+        self._answer.begin()
+        if self._on_delta is None:
+            self._take(await self._service.post(f"{self._path}:generateContent", body))
+            return
+        events = Events()
+        whole = await self._service.stream(
+            f"{self._path}:streamGenerateContent?alt=sse", body, lambda part: self._hear(events.feed(part))
+        )
+        if whole is not None:
+            self._take(whole)
+            return
+        self._hear(events.end())
+        if self._answer.finish is None:
+            raise self._service.error("ended its stream before its answer was complete", retryable=True)
+
+    def _hear(self, events: Sequence[Event]) -> bool:
+        """Take what was streamed. No event is the last one: usage may follow the reason to finish."""
+        for event in events:
+            try:
+                document: Json = json.loads(event.data)
+            except (ValueError, RecursionError):
+                document = None
+            if not is_object(document):
+                raise self._service.error("streamed something that is no JSON object", retryable=True)
+            self._take(document)
+        return False
+
+    def _take(self, document: JsonObject) -> None:
+        error: Json = document.get("error")
+        if is_object(error):
+            code: Json = error.get("code")
+            raise self._service.failure(code if type(code) is int else 500, document)
+        text = self._answer.take(document)
+        if text and self._on_delta is not None:
+            self._on_delta(text)
+
+
+_AMBIGUOUS: Final = (f"{' and '.join(KEY_VARIABLES)} are both set; {KEY_VARIABLES[0]} was used",)
+
+
+def _body(request: ModelRequest, model: str, names: Mapping[str, str]) -> tuple[JsonObject, tuple[str, ...]]:
+    """The body of a request, and a warning where the model does not take all of it."""
+    takes = family(model)
+    body = request_body(request, model, names, signs=takes.signs)
+    if request.json_schema is None:
+        return body, ()
+    if request.tools and not takes.schema_beside_tools:
+        system = body.setdefault("systemInstruction", {"parts": []})
+        system["parts"].append(instruction(request.json_schema))
+        return body, (f"{model} takes no schema beside tools; it was asked for in the system instruction instead",)
+    return body | {"generationConfig": {**body.get("generationConfig", {}), **response_format(request.json_schema)}}, ()
+
+
+def _endpoint(env: Mapping[str, str], keys: Mapping[str, str]) -> Endpoint:
+    variable, key = next(iter(keys.items()), (KEY_VARIABLES[-1], ""))
+    return Endpoint(
+        service="Gemini",
+        url=_base_url(env),
+        key_variable=variable,
+        url_variable=URL_VARIABLE,
+        headers={"x-goog-api-key": key} if key else {},
+        secrets=tuple(keys.values()),
+    )
+
+
+def _base_url(env: Mapping[str, str]) -> str:
+    """The address that `/models/…` is added to, whether people end it in `/` or write the version themselves."""
+    url = (env.get(URL_VARIABLE, "").strip() or DEFAULT_URL).rstrip("/").removesuffix("/models")
+    version = env.get(VERSION_VARIABLE, "").strip().strip("/") or DEFAULT_VERSION
+    return url if _VERSIONED.fullmatch(url) else f"{url}/{quote(version)}"
