@@ -75,17 +75,54 @@ class Progress:
 
 
 class PlainLines(Progress):
-    """A line for each stage as it starts, and for what is printed, warned of and tried again."""
+    """A line for each stage as it starts, and for what is printed, warned of and tried again.
+
+    While a question has the terminal, lines wait: its prompt stays the last one.
+    """
 
     def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(clock)
         self._stream = stream
+        self._lock = threading.Lock()
+        self._hidden = 0
+        self._held: list[str] = []
 
     def show(self, event: RunEvent) -> None:
         """Write the event's line."""
         line = started(event) if isinstance(event, StageStarted) else describe(event)
         if line is not None:
-            emit(self._stream, line + "\n")
+            self.write(line)
+
+    def write(self, line: str) -> None:
+        """Write a line, now or when nobody else has the terminal any more."""
+        with self._lock:
+            if self._hidden:
+                self._held.append(line)
+            else:
+                emit(self._stream, f"{line}\n")
+
+    def close(self) -> None:
+        """Write what still waits."""
+        with self._lock:
+            self._release()
+
+    @contextmanager
+    def hidden(self) -> Generator[None]:
+        """Let lines wait for a while."""
+        with self._lock:
+            self._hidden += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hidden -= 1
+                if not self._hidden:
+                    self._release()
+
+    def _release(self) -> None:
+        held, self._held = self._held, []
+        for line in held:
+            emit(self._stream, f"{line}\n")
 
 
 class JsonLines(Progress):
@@ -100,14 +137,13 @@ class JsonLines(Progress):
         emit(self._stream, json.dumps(event.to_json()) + "\n")
 
 
-class LiveLine(Progress):
+class LiveLine(PlainLines):
     """On a terminal: a line for each stage as it ends, and under them one that moves with what runs now."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(clock)
-        self._stream = stream
-        self._lock = threading.Lock()
-        self._hidden = 0
+        super().__init__(stream, clock)
+        self._screen = stream
+        self._closed = False
         self._frame = 0
         self._since: dict[str, float] = {}
         self._done, self._frames = _signs(stream)
@@ -117,8 +153,8 @@ class LiveLine(Progress):
         line = self._line(event)
         if line is None:
             return
+        self.write(f"{_ERASE}{line}")
         with self._lock:
-            emit(self._stream, f"{_ERASE}{line}\n")
             self._draw()
 
     def tick(self) -> None:
@@ -129,22 +165,19 @@ class LiveLine(Progress):
 
     def close(self) -> None:
         """Take the moving line away for good."""
-        self._hide()
+        with self._lock:
+            self._closed = True
+            emit(self._screen, _ERASE)
+        super().close()
 
     @contextmanager
     def hidden(self) -> Generator[None]:
-        """Take the moving line away for a while."""
-        self._hide()
-        try:
-            yield
-        finally:
+        """Take the moving line away for a while, and let others wait."""
+        with super().hidden():
             with self._lock:
-                self._hidden -= 1
-
-    def _hide(self) -> None:
-        with self._lock:
-            self._hidden += 1
-            emit(self._stream, _ERASE)
+                if self._hidden == 1:  # else the line is somebody's prompt
+                    emit(self._screen, _ERASE)
+            yield
 
     def _line(self, event: RunEvent) -> str | None:
         if isinstance(event, StageStarted):
@@ -154,23 +187,23 @@ class LiveLine(Progress):
             took = self._clock() - self._since.pop(event.path, self._clock())
             if event.kind == ITEM or event.outcome != "completed":
                 return describe(event)
-            return f"{paint('good', self._done, self._stream)} {visible(event.stage)} {self._dim(elapsed(took))}"
+            return f"{paint('good', self._done, self._screen)} {visible(event.stage)} {self._dim(elapsed(took))}"
         return describe(event)
 
     def _draw(self) -> None:
-        if self._hidden:
+        if self._hidden or self._closed:
             return
         running = list(self.tally.running.values())
         if not running:
-            emit(self._stream, _ERASE)
+            emit(self._screen, _ERASE)
             return
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         figures = [*self.tally.figures(), elapsed(self._clock() - self._began)]
         text = f"{self._frames[self._frame % len(self._frames)]} {visible(running[-1])}{more}: {', '.join(figures)}"
-        emit(self._stream, _ERASE + self._dim(_fitted(text, _columns(self._stream) - 1)))
+        emit(self._screen, _ERASE + self._dim(_fitted(text, _columns(self._screen) - 1)))
 
     def _dim(self, text: str) -> str:
-        return paint("dim", text, self._stream)
+        return paint("dim", text, self._screen)
 
 
 def choose_progress(*, events: bool, quiet: bool) -> Progress:

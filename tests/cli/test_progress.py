@@ -166,6 +166,27 @@ def test_the_live_line_keeps_out_of_the_way_of_a_question() -> None:
     assert "Bot.reply" in last_line(screen)
 
 
+@pytest.mark.parametrize("form", [PlainLines, LiveLine])
+def test_lines_wait_while_a_question_has_the_terminal(form: type[PlainLines]) -> None:
+    screen = Screen()
+    progress = form(screen)
+    with progress.hidden():
+        screen.write("> ")
+        with progress.hidden():
+            progress(Printed("r", "p", "print", "printed"))
+        assert screen.getvalue().endswith("> ")
+    assert screen.getvalue().endswith("printed\n")
+
+
+def test_lines_that_wait_are_written_before_the_end() -> None:
+    screen = Screen()
+    progress = PlainLines(screen)
+    with progress.hidden():
+        progress(Printed("r", "p", "print", "printed"))
+        progress.close()
+        assert screen.getvalue() == "printed\n"
+
+
 def test_many_items_are_not_drawn_one_by_one() -> None:
     screen = Screen()
     live = LiveLine(screen)
