@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import halo_lang
@@ -141,10 +141,8 @@ class FailingModel(ScriptedModel):
 @settings(max_examples=25)
 @given(runnables(), st.integers(1, 12))
 def test_a_fork_of_a_run_that_failed_at_any_call_comes_to_the_undisturbed_end(program: Runnable, fails: int) -> None:
-    # One reply for all calls of a method: which of them fails says nothing about what the others get.
-    good = {key: [reply for reply in one["replies"] if not _is_failure(reply)] for key, one in program.replies.items()}
-    replies = {key: {"replies": kept[:1] or ["yes"], "repeat": True} for key, kept in good.items()}
-    program = replace(program, replies=replies)
+    program = constant(program)
+    replies = program.replies
 
     async def both() -> tuple[RunResult, RunResult, RunResult]:
         with tempfile.TemporaryDirectory() as folder:
@@ -164,5 +162,58 @@ def test_a_fork_of_a_run_that_failed_at_any_call_comes_to_the_undisturbed_end(pr
         assert forked.context.trace == whole.context.trace
 
 
+def constant(program: Runnable) -> Runnable:
+    """The program with one reply for all calls of a method, so that no call hangs on how many came before it."""
+    good = {key: [reply for reply in one["replies"] if not _is_failure(reply)] for key, one in program.replies.items()}
+    return replace(
+        program, replies={key: {"replies": kept[:1] or ["yes"], "repeat": True} for key, kept in good.items()}
+    )
+
+
 def _is_failure(reply: Any) -> bool:
     return isinstance(reply, dict) and "error" in reply
+
+
+EDITS = [
+    ("A.go()", 'A.go("Anew")'),
+    ("A.go()", "B.go(context)"),
+    ('A.say("{{current}}?")', 'A.say("{{current}}!")'),
+    ("B.go(context)", "System.Value(context)"),
+    ("go == 'yes'", "go != 'yes'"),
+    ("context != 'zz'", "context == 'zz'"),
+    ("max: 2", "max: 1"),
+    ("in [1, 2, 3]", "in [1, 3]"),
+    ('onError: "keep"', 'onError: "drop"'),
+    ("Go on with", "Really go on with"),
+    ("  text\n", '  "{{text}}"\n'),
+    ("Sub(context)", "Sub(context.data.go)"),
+    (" as one", " as other"),
+    ("\n    |> A.go()", "\n    |> System.Value(1)\n    |> A.go()"),
+]
+
+
+@settings(max_examples=25)
+@given(runnables(), st.data())
+def test_a_fork_with_an_edited_program_is_what_a_new_run_of_it_is(program: Runnable, data: st.DataObject) -> None:
+    program = constant(program)
+    old, new = data.draw(st.sampled_from([edit for edit in EDITS if edit[0] in program.text]))
+    pieces = program.text.split(old)
+    place = data.draw(st.integers(1, len(pieces) - 1))
+    edited = replace(program, text=old.join(pieces[:place]) + new + old.join(pieces[place:]))
+    assume(not halo_lang.check(halo_lang.parse(edited.text)).errors)
+
+    async def both() -> tuple[RunResult, RunResult]:
+        with tempfile.TemporaryDirectory() as folder:
+            first = await undisturbed(program, Path(folder))
+            runtime = Project(Path(folder), program.replies).runtime()
+            handle(runtime, edited)
+            forked = await runtime.fork(halo_lang.parse(edited.text), first.run_id)
+            return forked, await undisturbed(edited, Path(folder))
+
+    forked, fresh = asyncio.run(both())
+    assert (forked.status, forked.output) == (fresh.status, fresh.output)
+    assert str(forked.error) == str(fresh.error)
+    if fresh.status != "failed":  # how far siblings of a failed arm came hangs on when it failed
+        assert forked.context.data == fresh.context.data
+        if forked.context.trace[0] == fresh.context.trace[0]:  # an edit that means the same gives back the old run
+            assert forked.context.trace == fresh.context.trace

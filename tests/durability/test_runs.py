@@ -101,6 +101,20 @@ async def test_results_of_items_stand_in_the_order_of_the_items_and_a_failure_na
     assert project.store.load(result.run_id).to_json()["output"] == result.output
 
 
+async def test_a_retried_call_repeats_nothing_that_went_well_before_it(tmp_path: Path) -> None:
+    project = Project(tmp_path, {"A.go": [{"error": 503}, {"error": 503}, "done"]})
+    inner = '@retry(3, 1ms)\npipeline Inner(v: Any) -> Any:\n  v |> Deeds.incr("k") |> A.go()'
+    result = await project.run(f"{main('|> Inner(x)')}\n{inner}", {"x": 1}, run_id="r")
+    assert (result.output, keys(project.deeds)) == ("done", ["k"])
+    for tries in (1, 2):
+        data = project.bytes_of("r").splitlines(keepends=True)
+        project.cut("r", lambda line, last=f"try{tries}": not str(line.get("path")).endswith(f"{last}/backoff"))
+        again = await project.runtime().resume("r")
+        assert (again.output, keys(project.deeds)) == ("done", ["k"])
+        assert again.context.meta["calls"][0]["attempts"] == 3
+        (project.store.folder / "r.jsonl").write_bytes(b"".join(data))
+
+
 async def test_every_operator_survives_its_journal(tmp_path: Path) -> None:
     result = await victim.to_the_end(tmp_path, await victim.runtime(tmp_path).run(
         halo_lang.parse(victim.PROGRAM), "Main", victim.INPUTS, run_id=victim.RUN
