@@ -5,6 +5,7 @@ The store is opened when it is first needed, so that the editor does not wait fo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -97,6 +98,17 @@ class Project:
         except HaloError as error:
             questions, trouble = (), error.message
         return Kept(runs, questions, trouble)
+
+    def obstacle(self) -> str:
+        """Why no run can be kept; empty where one can. The folder is made for that."""
+        from halo_runtime.store.atomic import make_folder
+
+        folder = self.store.folder
+        try:
+            make_folder(folder)
+        except OSError as failure:
+            return f"{folder}: {failure.strerror}"
+        return "" if os.access(folder, os.W_OK) else f"{folder} cannot be written to"
 
 
 def run_line(line: JsonObject) -> RunLine:

@@ -84,7 +84,11 @@ class Session:
             runtime = await self._open(launch)
             options = launch.to_keep()
             # Kept from its beginning, so that every run can be looked back at, and a crash loses none.
-            await self._conclude(runtime.run(program, pipeline, inputs, keep=True, options=options))
+            obstacle = await asyncio.to_thread(self.project.obstacle)
+            await self._conclude(runtime.run(program, pipeline, inputs, keep=not obstacle, options=options))
+            if obstacle:
+                self.view.warnings.append(f"the run is not kept: {obstacle}")
+                self._changed()
         except HaloError as error:
             self._fail(error_to_json(error))
 

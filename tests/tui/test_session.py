@@ -122,6 +122,20 @@ async def test_closing_stops_a_run_and_keeps_it(launch: Launch, runs: Path) -> N
     assert (line["status"], line["stages"]) == ("interrupted", 1)
 
 
+@pytest.fixture
+def no_folder(runs: Path) -> None:
+    """Where the runs should be kept there is a file."""
+    runs.write_text("no folder")
+
+
+@pytest.mark.usefixtures("no_folder")
+async def test_a_run_that_cannot_be_kept_runs_all_the_same_and_says_so(launch: Launch, runs: Path) -> None:
+    session = Watched(runs)
+    await session.run(halo_lang.parse('pipeline Main() -> Result:\n  "x" |> System.Value("y")\n'), "Main", {}, launch)
+    assert (session.view.status, session.view.output) == ("completed", "y")
+    assert [text.partition(":")[0] for text in session.view.warnings] == ["the run is not kept"]
+
+
 async def test_closing_leaves_questions_open(launch: Launch, runs: Path) -> None:
     session = Watched(runs)
     running = asyncio.ensure_future(session.run(halo_lang.parse(ASKING), "Main", {}, launch))
