@@ -151,8 +151,10 @@ class FakeAnthropic(FakeService):
         """Refuse what is asked at the wrong place, without the key or a version, or against the rules."""
         if (request.method, request.path) != ("POST", "/v1/messages"):
             raise _refused(404, f"Not found: {request.method} {request.path}")
-        if self._key is not None and request.headers.get("x-api-key") != self._key:
-            raise _refused(401, f"invalid x-api-key: {request.headers.get('x-api-key')}")
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        given = request.headers.get("x-api-key", bearer)
+        if self._key is not None and given != self._key:
+            raise _refused(401, f"invalid x-api-key: {given}")
         if request.headers.get("anthropic-version") not in VERSIONS:
             raise _refused(400, "anthropic-version: header is required")
         try:

@@ -56,8 +56,7 @@ def test_each_service_is_opened_once() -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("claude-sonnet-4-5", "ANTHROPIC_API_KEY); use --replies FILE or --model local/smollm2"),
-        ("google/gemini-2.5-flash", "GEMINI_API_KEY or GOOGLE_API_KEY"),
+        ("replicate/owner/name", "REPLICATE_API_TOKEN); use --replies FILE or --model local/smollm2"),
         ("scripted/x", "name one with --replies FILE"),
     ],
 )
