@@ -37,19 +37,21 @@ class NameIndex:
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = tuple(names)
-        self._asked = 0
         self._by_key: dict[str, tuple[str, ...]] | None = None
+        self._near: dict[str, tuple[str, ...]] = {}
 
-    def near(self, word: str) -> list[str]:
+    def near(self, word: str) -> tuple[str, ...]:
         """The names that `word` may stand for, the likeliest first; never the word itself."""
-        keys = _keys(word)
-        by_key = self._index_for(keys)
-        found = {name for key in keys for name in by_key.get(key, ()) if name != word}
-        return sorted(found, key=lambda name: _distance(word, name))
+        near = self._near.get(word)
+        if near is None:  # a name that is missing is often missing in many places
+            keys = _keys(word)
+            by_key = self._index_for(keys)
+            found = {name for key in keys for name in by_key.get(key, ()) if name != word}
+            near = self._near[word] = tuple(sorted(found, key=lambda name: _distance(word, name)))
+        return near
 
     def _index_for(self, keys: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-        self._asked += 1
-        if self._by_key is None and self._asked <= _FEW:
+        if self._by_key is None and len(self._near) < _FEW:
             wanted = frozenset(keys)
             return _keyed((name for name in self._names if not wanted.isdisjoint(_keys(name))), wanted)
         if self._by_key is None:

@@ -187,7 +187,7 @@ class Symbols:
         """Whether a name is declared by something that does not parse."""
         return self.interfaces.get(name) is GHOST
 
-    def near(self, word: str) -> list[str]:
+    def near(self, word: str) -> tuple[str, ...]:
         """Names that `word` may be a misspelling of, the likeliest first."""
         return self._index.near(word)
 
