@@ -14,6 +14,7 @@ QUOTA_OF_THE_DAY: Final = "QUOTA_OF_THE_DAY"
 """Our code for Google's refusals that hold until tomorrow, or until the account is allowed any request at all."""
 
 _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_TOLD_SECONDS: Final = re.compile(r"(?:available|resets) in ~?(\d{1,9}(?:\.\d{1,9})?) ?s")
 _NOTHING_ALLOWED: Final = re.compile(r"\blimit: 0\b")
 
 
@@ -41,15 +42,15 @@ def read_complaint(content: bytes) -> Complaint:
 
 
 def _read_error(error: JsonObject) -> Complaint:
-    message: Json = error.get("message")
-    text = message if isinstance(message, str) else ""
+    told = (error.get(name) for name in ("message", "detail", "title"))
+    text = next((text for text in told if isinstance(text, str) and text), "")
     details: Json = error.get("details")
     single = details.get("error_code") if is_object(details) else None
     listed = [detail for detail in details if is_object(detail)] if is_list(details) else []
     codes = {str(code) for code in (error.get("type"), error.get("code"), single, *_reasons(listed))}
     if _NOTHING_ALLOWED.search(text) or any("PerDay" in quota for quota in _quotas(listed)):
         codes.add(QUOTA_OF_THE_DAY)
-    return Complaint(text, frozenset(codes), next(_delays(listed), None))
+    return Complaint(text, frozenset(codes), next(_delays(listed), _told_delay(text)))
 
 
 def _reasons(details: list[JsonObject]) -> Iterator[str]:
@@ -72,3 +73,9 @@ def _delays(details: list[JsonObject]) -> Iterator[float]:
         found = _SECONDS.fullmatch(delay) if isinstance(delay, str) else None
         if found is not None:
             yield float(found[1])
+
+
+def _told_delay(text: str) -> float | None:
+    """Replicate's way: "Expected available in 1 second", "resets in ~30s"."""
+    found = _TOLD_SECONDS.search(text)
+    return float(found[1]) if found is not None else None

@@ -18,6 +18,7 @@ _FACTORIES: Final = {
     "anthropic": "halo_runtime.models.anthropic:open_service",
     "local": "halo_runtime.models.local:open_service",
     "ollama": "halo_runtime.models.ollama:open_service",
+    "replicate": "halo_runtime.models.replicate:open_service",
     "google": "halo_runtime.models.gemini:open_service",
 }
 """Prefix → `module:function` of a ProviderFactory."""

@@ -16,7 +16,8 @@ def is_retryable(status: int) -> bool:
 
 
 def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that the service asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date.
+    """Seconds that the service asks to wait: `retry-after-ms`, else `retry-after` as seconds or as an HTTP date, else
+    `ratelimit-reset` where nothing remains.
 
     None where it asks for nothing or for nonsense; a date that has passed means 0. `now` in seconds since 1970.
     """
@@ -25,7 +26,10 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         return milliseconds / 1000
     value = headers.get("retry-after")
     seconds = _positive(value)
-    return seconds if seconds is not None else _until(value, time.time() if now is None else now)
+    if seconds is None:
+        seconds = _until(value, time.time() if now is None else now)
+    used_up = seconds is None and headers.get("ratelimit-remaining") == "0"
+    return _positive(headers.get("ratelimit-reset")) if used_up else seconds
 
 
 def _positive(text: str | None) -> float | None:

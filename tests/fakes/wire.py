@@ -29,7 +29,7 @@ class Answer:
 
     `pieces`: the body in pieces of its own, sent one by one in chunked encoding; `cut`: the connection is closed after
     the body without saying so; `hang`: nothing follows the pieces (without any, not even a status) until the client
-    has gone.
+    has gone. `gate`: nothing is sent before it is set, and `hanging` tells that it is waited for.
     """
 
     status: int = 200
@@ -39,6 +39,7 @@ class Answer:
     pieces: tuple[bytes, ...] = ()
     cut: bool = False
     hang: bool = False
+    gate: asyncio.Event | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,9 @@ class FakeService:
         request = await _read(reader)
         self.requests.append(request)
         answer = self._choose(request)
+        if answer.gate is not None:
+            self.hanging.set()
+            await answer.gate.wait()
         if not answer.hang or answer.pieces:
             await _write(writer, answer)
         if answer.hang:

@@ -56,7 +56,7 @@ def test_each_service_is_opened_once() -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("replicate/owner/name", "REPLICATE_API_TOKEN); use --replies FILE or --model local/smollm2"),
+        ("together/owner/name", "TOGETHER_API_KEY); use --replies FILE or --model local/smollm2"),
         ("scripted/x", "name one with --replies FILE"),
     ],
 )
