@@ -178,16 +178,13 @@ def _declaration(tool: ToolSpec, names: ToolNames) -> JsonObject:
 
 @dataclass(slots=True)
 class Answer:
-    """One answer as it comes, in one document or in many, over one exchange or several.
-
-    `continuation` is set after an exchange that ended at the service's own limit: the same request with it goes on.
-    """
+    """One answer as it comes, in one document or in many, over one exchange or several."""
 
     model: str
     names: ToolNames
     refuse: Refuse
     finish: str | None = None
-    continuation: str | None = None
+    _token: str | None = None
     _finish_message: str = ""
     _blocked: str | None = None
     _answered: bool = False
@@ -201,7 +198,12 @@ class Answer:
     def begin(self) -> None:
         """An exchange begins: its usage is counted apart, and its end is to come."""
         self._exchanges += 1
-        self.finish = self.continuation = None
+        self.finish = self._token = None
+
+    @property
+    def continuation(self) -> str | None:
+        """What the same request goes on with after an exchange that ended at the service's own limit."""
+        return self._token if self.finish == "CONTINUATION" else None
 
     def take(self, document: JsonObject) -> str:
         """Add a document of the service; the text that it brought."""
@@ -233,7 +235,7 @@ class Answer:
     def _take_candidate(self, candidate: JsonObject) -> str:
         self._answered = True
         self.finish = _string(candidate.get("finishReason")) or self.finish
-        self.continuation = _string(candidate.get("continuationToken")) or self.continuation
+        self._token = _string(candidate.get("continuationToken")) or self._token
         self._finish_message = _string(candidate.get("finishMessage")) or self._finish_message
         content: Json = candidate.get("content")
         parts: Json = content.get("parts") if is_object(content) else None

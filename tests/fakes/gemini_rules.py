@@ -21,6 +21,7 @@ CONFIG = {
     "responseSchema", "responseJsonSchema", "thinkingConfig", "presencePenalty", "frequencyPenalty",
 }  # fmt: skip
 DATA = {"text", "functionCall", "functionResponse"}
+FREE = {"args", "response", "properties", "parametersJsonSchema", "responseJsonSchema"}
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}")
 OLD = re.compile(r"gemini-[12]\.")
 UNSIGNED = {"skip_thought_signature_validator", "context_engineering_is_the_way_to_go"}
@@ -37,12 +38,23 @@ class Wrong(Exception):
 def check(model: str, body: Any) -> None:
     """Raise Wrong for a request that the service would not take."""
     _require(isinstance(body, dict), "Invalid JSON payload received.")
+    body = camel(body)
     _known(body, FIELDS, "")
     _check_contents(body.get("contents"), model)
     _check_system(body.get("systemInstruction"))
     _check_tools(body.get("tools", []))
     _check_tool_config(body.get("toolConfig", {}), body)
     _check_config(body.get("generationConfig", {}), model, bool(body.get("tools")))
+
+
+def camel(message: Any) -> Any:
+    """A message as JSON spells its fields; the service takes `snake_case` too. What people name stays as it is."""
+    if isinstance(message, list):
+        return [camel(part) for part in message]
+    if not isinstance(message, dict):
+        return message
+    named = {re.sub("_(.)", lambda found: found[1].upper(), name): value for name, value in message.items()}
+    return {name: value if name in FREE else camel(value) for name, value in named.items()}
 
 
 def signature(model: str, call: dict[str, Any] | None = None) -> str:

@@ -61,8 +61,8 @@ def failure(status: int, message: str, kind: str, *details: Any) -> dict[str, An
 
 
 def events(*documents: Any, size: int = 3, **more: Any) -> Answer:
-    """Documents as a stream in crumbs, with a comment, both line ends and data of several lines."""
-    text = ": hello\r\n\r\n"
+    """Documents as a stream in crumbs, with both line ends and data of several lines."""
+    text = ""
     for number, document in enumerate(documents):
         data = json.dumps(document, ensure_ascii=False, indent=1 if number % 2 else None)
         end = "\n" if number % 2 else "\r\n"
@@ -135,4 +135,5 @@ class FakeGemini(FakeService):
 
 
 def _without_token(body: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in body.items() if name != "continuationToken"}
+    """The rest of a request; a message without fields is as good as none."""
+    return {name: value for name, value in body.items() if name != "continuationToken" and value != {}}

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+import halo_lang
+from halo_runtime import Runtime
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
 from halo_runtime.models.gemini import Gemini
@@ -23,6 +25,7 @@ from tests.fakes.wire import Answer, reply
 HI = (Message("user", "hi"),)
 WEATHER = ToolSpec("Weather_at", "Weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
 FACTS = {"title": "Facts", "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+INSTEAD = "it was asked for in the system instruction instead"
 NEW, OLD = "gemini-3.5-flash", "gemini-2.5-flash"
 
 
@@ -150,9 +153,7 @@ async def test_older_models_are_told_the_schema_in_words_beside_tools_and_a_warn
     answer = await gemini.complete(ask(model, json_schema=FACTS, tools=(WEATHER,)))
     assert "generationConfig" not in body(server)
     assert json.dumps(FACTS) in body(server)["systemInstruction"]["parts"][0]["text"]
-    assert answer.warnings == (
-        f"{model} takes no schema beside tools; it was asked for in the system instruction instead",
-    )
+    assert answer.warnings == (f"{model} takes no schema beside tools; {INSTEAD}",)
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------
@@ -405,6 +406,14 @@ async def test_an_answer_at_the_limit_of_an_exchange_goes_on_and_every_exchange_
     assert [request.body.get("continuationToken") for request in server.requests] == [None, "t1", "t2"]
 
 
+async def test_a_token_to_go_on_with_is_not_used_once_the_answer_is_whole(
+    server: FakeGemini, gemini: Gemini, told: list[str] | None
+) -> None:
+    server.turn(turn([{"text": "whole"}], "STOP", continuationToken="t"))
+    assert (await complete(gemini, ask(), told)).text == "whole"
+    assert len(server.requests) == 1
+
+
 async def test_usage_is_unknown_where_one_exchange_does_not_tell_it(server: FakeGemini, gemini: Gemini) -> None:
     server.turn(turn([{"text": "a"}], "CONTINUATION", continuationToken="t"), turn([{"text": "b"}], usageMetadata=None))
     assert (await gemini.complete(ask())).usage == Usage()
@@ -426,6 +435,13 @@ async def test_a_stream_may_be_cut_anywhere(server: FakeGemini, gemini: Gemini, 
     server.answer(events(*streamed(whole), size=size), reply(whole))
     request = ask(tools=(WEATHER,))
     assert await complete(gemini, request, []) == await gemini.complete(request)
+
+
+async def test_comments_and_fields_of_no_meaning_are_no_part_of_a_stream(server: FakeGemini, gemini: Gemini) -> None:
+    data = json.dumps(turn([{"text": "x"}]))
+    text = f"\ufeff: hello\n\nevent: any\nid: 1\nretry: 3\ndata:{data}\r\n\r\n:\r\r"
+    server.answer(Answer(pieces=(text.encode(),), content_type="text/event-stream; charset=utf-8"))
+    assert (await complete(gemini, ask(), [])).text == "x"
 
 
 async def test_text_is_told_as_it_comes(server: FakeGemini, gemini: Gemini) -> None:
@@ -672,3 +688,44 @@ def test_what_a_key_must_not_be_sent_to_is_found_before_anything_is_sent(env: di
     assert problem is not None
     assert said in problem
     assert KEY not in problem
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+PROGRAM = """\
+tool Sh : Bash(allow: ["echo"])
+schema Answer { city: String, degrees: Integer }
+agent Bot [MODEL]
+  equips Sh
+pipeline Main(text: String) -> Answer:
+  text |> Bot.find(context, tools: [Sh], temperature: 0.5)
+"""
+
+
+@pytest.mark.parametrize("model", [NEW, OLD])
+@pytest.mark.parametrize("whole", [True, False])
+async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(
+    server: FakeGemini, model: str, whole: bool
+) -> None:
+    signed_by = model if model == NEW else None
+    turns = [
+        turn(
+            [{"text": "Hm."}, call("Sh_run", {"command": "echo Oslo"}, "f1", signed_by), call("Sh_run", {"n": 1}, "f2")]
+        ),
+        turn([call("Sh_run", {"command": "echo 4"}, "f1", signed_by)]),
+        turn([{"text": '{"city": "Oslo", "degrees": 4}'}], usageMetadata=usage(1000, 100)),
+    ]
+    server.answer(*map(reply, turns if whole else ()))
+    server.turn(*turns if not whole else ())
+    env = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": server.address, "PATH": "/usr/bin:/bin"}
+    runtime = Runtime(env=env)
+    result = await runtime.run(halo_lang.parse(PROGRAM.replace("MODEL", model)), "Main", {"text": "Where?"})
+    await runtime.close()
+    assert result.raise_for_status().output == {"city": "Oslo", "degrees": 4}
+    results = [part["functionResponse"]["response"]["output"] for part in body(server, 1)["contents"][-1]["parts"]]
+    assert "Oslo" in results[0]
+    assert results[1].startswith("Error: ")
+    assert result.context.meta["tokens"] == {"input": 1018, "output": 106, "total": 1124}
+    assert [warning["message"] for warning in result.context.meta["warnings"] if "schema" in warning["message"]] == (
+        [] if model == NEW else [f"Bot.find: {OLD} takes no schema beside tools; {INSTEAD}"]
+    )
