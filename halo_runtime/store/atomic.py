@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -22,9 +23,21 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         temporary.replace(path)
+        if durable:
+            sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder on the disk: a power cut may else take a new file whose content is there."""
+    with suppress(OSError):  # not every file system can
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:

@@ -14,7 +14,7 @@ from halo_runtime.engine.journal import EffectRecord, StageEntry
 from halo_runtime.errors import RunBusy, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
-from halo_runtime.store.atomic import make_folder
+from halo_runtime.store.atomic import make_folder, sync_folder
 from halo_runtime.store.blobs import LARGEST_INLINE, Blobs
 from halo_runtime.store.format import Sealer
 from halo_runtime.store.locks import Lock
@@ -76,6 +76,8 @@ class RunLog:
             raise self._failed(failure) from None
         if self.lock is None:
             raise RunBusy(f"another process has taken the new run {self.path.stem}")
+        if self._durable:
+            sync_folder(self.path.parent)
         waiting, self._waiting = self._waiting, []
         for make in waiting:
             self._write(make())
