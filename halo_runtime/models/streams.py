@@ -21,28 +21,28 @@ class Lines:
     def __init__(self) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         self._parts: list[str] = []
+        self._half = ""
 
     def feed(self, part: bytes) -> list[str]:
         """The lines that are complete with `part`, without their ends."""
-        return self._cut(self._decoder.decode(part))
+        text = self._half + self._decoder.decode(part)
+        self._half = "\r" if text.endswith("\r") else ""  # of a CRLF, perhaps
+        return self._cut(text.removesuffix("\r"))
 
     def end(self) -> list[str]:
         """What is left when the stream ends: the last line, where it has no end of its own."""
-        lines = self._cut(self._decoder.decode(b"", final=True))
-        rest = "".join(self._parts).removesuffix("\r")
-        self._parts.clear()
+        lines = self._cut(self._half + self._decoder.decode(b"", final=True))
+        rest = "".join(self._parts)
+        self._parts, self._half = [], ""
         return [*lines, rest] if rest else lines
 
     def _cut(self, text: str) -> list[str]:
-        if self._parts and self._parts[-1].endswith("\r"):  # half of a CRLF, perhaps
-            text = self._parts.pop() + text
-        held = "\r" if text.endswith("\r") else ""
-        first, *others = _LINE_END.split(text.removesuffix("\r"))
+        first, *others = _LINE_END.split(text)
+        self._parts.append(first)
         if not others:
-            self._parts += filter(None, (first + held,))
             return []
-        lines = ["".join(self._parts) + first, *others[:-1]]
-        self._parts = list(filter(None, (others[-1] + held,)))
+        lines = ["".join(self._parts), *others[:-1]]
+        self._parts = [others[-1]]
         return lines
 
 
