@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ from halo_runtime.engine.fingerprints import Fingerprints
 from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.reuse import Reuse
+from halo_runtime.engine.run import interrupt_id
 from halo_runtime.errors import ConfigError, HaloError, RunBusy, RunRefused, StagesDiffer, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.preflight import Preflight, Rehearsal, Walked
@@ -51,6 +53,8 @@ class KeptRuns:
     def __init__(self, engine: Engine, store: FileRunStore) -> None:
         self._engine = engine
         self._store = store
+        self._given: dict[str, str] = {}
+        """Which question each message that was left has been given to."""
 
     # --- new runs -----------------------------------------------------------------------------------------------
 
@@ -74,12 +78,12 @@ class KeptRuns:
         self._store.live.enter(order.run_id, order.pipeline, file, self._now())
         try:
             result = await self._engine.execute(execution, order)
-            return result if isinstance(result.error, StoreError) else self._closed(log, result, execution)
+            return result if isinstance(result.error, StoreError) else self._closed(log, result, execution, order)
         finally:
             self._store.live.leave(order.run_id)
             log.close()
 
-    def _closed(self, log: RunLog, result: RunResult, execution: Execution) -> RunResult:
+    def _closed(self, log: RunLog, result: RunResult, execution: Execution, order: Order) -> RunResult:
         """The result, once the log has its end. One that should be kept from now on and cannot says why in `error`."""
         if result.status in ("paused", "interrupted"):
             try:
@@ -87,11 +91,24 @@ class KeptRuns:
             except StoreError as failure:
                 return replace(result, error=failure)
         if log.kept and log.caught_up:
+            self._refuse_left(log, result, order)
             closing = {**execution.closing(result), "at": self._now()}
             log.note("status", lambda: closing)
             log.sync()
             self._store.closed(log, closing)
         return result
+
+    def _refuse_left(self, log: RunLog, result: RunResult, order: Order) -> None:
+        """Note what was left for a run and can be taken no more: it came second, or the run has ended."""
+        ended = result.status in ("completed", "failed", "halted")
+        answered = {interrupt_id(order.run_id, entry.path) for entry in order.journal if entry.answer is not None}
+        mail = self._store.mail(order.run_id)
+        for message in mail:
+            if ended or message.interrupt in answered:
+                reason = "the run has ended" if ended else f"the question {message.interrupt} is already answered"
+                refused = {**message.to_json(), "reason": reason}
+                log.note("refused", lambda refused=refused: refused)
+                mail.discard(message.id)
 
     # --- going on -----------------------------------------------------------------------------------------------
 
@@ -113,7 +130,7 @@ class KeptRuns:
         return result
 
     async def _go_on(self, run_id: str, message: Message | None) -> RunResult:
-        claim = self._store.claim(run_id)
+        claim = await self._claim(run_id)
         plan, order, log = self._reopen(claim)
         try:
             self._take(claim.stored, order, message, log)
@@ -123,6 +140,15 @@ class KeptRuns:
             return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
             log.close()
+
+    async def _claim(self, run_id: str) -> Claim:
+        """The claim on a run, waited for in a thread: who has it may be about to finish."""
+        claiming = asyncio.ensure_future(asyncio.to_thread(self._store.claim, run_id))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            claiming.add_done_callback(_give_up)
+            raise
 
     async def _prepare(self, plan: Plan, order: Order, stored: StoredRun) -> Execution:
         """The rest of a run ready to be executed; what is missing is no harm where no work is left for it."""
@@ -180,8 +206,11 @@ class KeptRuns:
 
     def left_for(self, question: Interrupt) -> Answer | None:
         """What was left for a question; it stays until the answer is in the journal."""
-        message = self._store.mail(question.run_id).take(question)
-        return None if message is None else message.answer()
+        for message in self._store.mail(question.run_id):
+            # One that names no question is for the first that looks, and for no other that waits beside it.
+            if message.suits(question) and self._given.setdefault(message.id, question.id) == question.id:
+                return message.answer()
+        return None
 
     # --- forks --------------------------------------------------------------------------------------------------
 
@@ -268,6 +297,12 @@ class KeptRuns:
 
     def _now(self) -> str:
         return iso(self._engine.services.clock.now())
+
+
+def _give_up(claiming: asyncio.Future[Claim]) -> None:
+    """Release a claim that came when nobody wanted it any more."""
+    if not claiming.cancelled() and claiming.exception() is None:
+        claiming.result().lock.release()
 
 
 def _refuse_ended(stored: StoredRun) -> None:

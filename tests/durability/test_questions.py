@@ -293,7 +293,25 @@ async def test_answers_left_for_a_run_at_work_are_taken_in_order_when_it_asks(tm
     text = single('|> Deeds.incr("k") |> B.go() |! yield("More?") as more |<> loop(B, "more != 2", max: 3)')
     result = await project.run(text, {"x": 1}, run_id="r")
     assert (result.status, result.output) == ("completed", 2)
-    assert [message.value for message in project.store.mail("r")] == [3]
+    assert list(project.store.mail("r")) == []
+    refused = [(line["value"], line["reason"]) for line in project.lines("r") if line["t"] == "refused"]
+    assert refused == [(3, "the run has ended")]
+
+
+async def test_a_second_answer_that_was_left_is_refused_and_recorded(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    first = await project.run(THREE, {"x": 1})
+    question = first.interrupts[0].id
+    for answer in ("first", "second"):
+        project.runtime().post(first.run_id, answer, interrupt=question, by="ada")
+    second = await project.runtime().resume(first.run_id)
+    assert len(second.interrupts) == 2
+    assert list(project.store.mail(first.run_id)) == []
+    [refused] = [line for line in project.lines(first.run_id) if line["t"] == "refused"]
+    assert (refused["value"], refused["by"], refused["interrupt"]) == ("second", "ada", question)
+    assert "already answered" in refused["reason"]
+    done = await project.answer_all(second, lambda _: "x", lambda _: 0)
+    assert done.output["one"] == "one first"
 
 
 async def test_an_answer_that_comes_while_a_sibling_is_still_at_work_is_taken(tmp_path: Path) -> None:
