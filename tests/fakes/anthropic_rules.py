@@ -15,6 +15,7 @@ FIELDS = {
     "model", "max_tokens", "messages", "system", "temperature", "top_p", "top_k", "stop_sequences", "tools",
     "tool_choice", "output_config", "metadata", "stream", "thinking", "service_tier",
 }  # fmt: skip
+SAMPLING = {"temperature", "top_p", "top_k"}
 BLOCKS = {
     "text": ({"type", "text"}, {"citations", "cache_control"}),
     "tool_use": ({"type", "id", "name", "input"}, {"caller", "cache_control"}),
@@ -41,10 +42,10 @@ class Invalid(Exception):
     """A 400 with this message."""
 
 
-def check(body: Any) -> None:
-    """Raise Invalid for a request that the service would not take."""
+def check(body: Any, version: str = "2023-06-01") -> None:
+    """Raise Invalid for a request that the service would not take in this version of its API."""
     _require(isinstance(body, dict), "the body is no object")
-    for name in body.keys() - FIELDS:
+    for name in body.keys() - (FIELDS if version == "2023-06-01" else FIELDS - SAMPLING):
         raise Invalid(f"{name}: Extra inputs are not permitted")
     for name in ("model", "max_tokens", "messages"):
         _require(name in body, f"{name}: Field required")

@@ -155,10 +155,11 @@ class FakeAnthropic(FakeService):
         given = request.headers.get("x-api-key", bearer)
         if self._key is not None and given != self._key:
             raise _refused(401, f"invalid x-api-key: {given}")
-        if request.headers.get("anthropic-version") not in VERSIONS:
+        version = request.headers.get("anthropic-version", "")
+        if version not in VERSIONS:
             raise _refused(400, "anthropic-version: header is required")
         try:
-            check(request.body)
+            check(request.body, version)
         except Invalid as problem:
             raise _refused(400, str(problem)) from None
 
