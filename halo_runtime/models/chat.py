@@ -29,12 +29,12 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
 """Reasons to stop that mean more than an end; servers are free to invent others."""
 
-
-_WARNINGS: Final[dict[Stop, str]] = {
+WARNINGS: Final[dict[Stop, str]] = {
     "length": "the reply was cut off at its token limit",
     "content_filter": "the service's content filter cut the reply",
     "refusal": "the model declined to answer",
 }
+"""What is said of a reply that stopped otherwise than at its end."""
 
 
 def tool_names(request: ModelRequest) -> dict[str, str]:
@@ -220,7 +220,7 @@ def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: S
         usage=_usage(usage) if is_object(usage) else Usage(),
         model_used=model if isinstance(model, str) else None,
         cost=_cost(usage.get("cost")) if is_object(usage) else None,
-        warnings=(_WARNINGS[stop],) if stop in _WARNINGS else (),
+        warnings=(WARNINGS[stop],) if stop in WARNINGS else (),
     )
 
 

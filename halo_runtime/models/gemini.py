@@ -19,7 +19,8 @@ from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import tool_names
-from halo_runtime.models.generate_content import Answer, instruction, request_body, response_format
+from halo_runtime.models.gemini_reply import Answer
+from halo_runtime.models.gemini_request import instruction, request_body, response_format
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Event, Events
 
@@ -129,7 +130,7 @@ class _Exchange:
             self._take(whole)
             return
         self._hear(events.end())
-        if self._answer.finish is None:
+        if not self._answer.ended:
             raise self._service.error("ended its stream before its answer was complete", retryable=True)
 
     def _hear(self, events: Sequence[Event]) -> bool:
