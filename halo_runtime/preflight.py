@@ -45,6 +45,8 @@ class Preflight:
     stages: tuple[StageVerdict, ...]
     saved: float | None
     again: float | None
+    reused: tuple[str, ...] = ()
+    """Structural paths of the stage executions that are reused, nested ones too."""
 
     def to_json(self) -> JsonObject:
         """The shape of spec 12.6."""
@@ -100,6 +102,7 @@ class Rehearsal:
             stages,
             saved=_total(stage.cost for stage in stages if stage.verdict == "reused"),
             again=_total(stage.cost for stage in stages if stage.verdict in ("edited after use", "re-run")),
+            reused=tuple(self._reuse.reused),
         )
 
     def _verdicts(self) -> Iterator[StageVerdict]:

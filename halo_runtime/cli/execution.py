@@ -22,6 +22,7 @@ from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, InputError, Place, ProgramError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.results import RunResult
+from halo_runtime.store.stored import paths_around
 
 if TYPE_CHECKING:
     from halo_runtime.cli.run import RunOptions
@@ -113,6 +114,7 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
 
     def told(preflight: Preflight) -> None:
         if not settings.quiet and not settings.events:
+            progress.known = paths_around(preflight.reused)
             say(reporting.continuation(reference, preflight))
 
     async def work(runtime: Runtime) -> RunResult:

@@ -87,6 +87,8 @@ def _tell_left(settings: Settings, stored: StoredRun) -> int:
 
 def _perform(settings: Settings, stored: StoredRun, work: Work) -> int:
     progress = choose_progress(events=settings.events, quiet=settings.quiet)
+    if not settings.events:
+        progress.known = stored.paths
     try:
         result = carry_out(work, settings.runtime(stored.header["options"]), settings, progress)
     except StoppedError:

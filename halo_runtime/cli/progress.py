@@ -39,6 +39,8 @@ class Progress:
         """Ids of the questions that have been told of."""
         self.caught_up = False
         """Whether the run's last event has been told."""
+        self.known: frozenset[str] = frozenset()
+        """Structural paths of what was done before: a run that goes on tells of it again, and nobody needs to hear."""
         self._clock = clock
         self._began = clock()
 
@@ -47,7 +49,8 @@ class Progress:
         self.run_id = event.run_id
         self.tally.add(event)
         try:
-            self.show(event)
+            if event.path not in self.known:
+                self.show(event)
         finally:
             # Also where showing fails: whoever waits for it must not wait for ever.
             if isinstance(event, InterruptOpened):

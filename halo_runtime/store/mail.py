@@ -99,10 +99,6 @@ class Mailbox:
             except (OSError, ValueError, KeyError):
                 continue
 
-    def take(self, question: Interrupt) -> Message | None:
-        """The first message for a question; it stays until `discard`."""
-        return next((message for message in self if message.suits(question)), None)
-
     def discard(self, message_id: str) -> None:
         """Delete a message whose content is in the journal; where that cannot be done who goes on does it."""
         for path in self._files():

@@ -94,6 +94,12 @@ class StoredRun:
         return tuple(self.lines("stage"))
 
     @cached_property
+    def paths(self) -> frozenset[str]:
+        """The structural paths of everything that has begun, but of the run itself."""
+        found = (entry.path for entry in self.records)
+        return paths_around([*found, *(document["path"] for document in self.stages)])
+
+    @cached_property
     def closing(self) -> JsonObject | None:
         """How the run stopped; None where it goes on or broke off."""
         last = next((d for d in reversed(self.reading.documents) if d.get("t") not in _AFTERWARDS), None)
@@ -169,6 +175,16 @@ class StoredRun:
             "interrupts": [question.to_json() for question in open_now] if seq is None else [],
             "context": context,
         }
+
+
+def paths_around(paths: Iterable[str]) -> frozenset[str]:
+    """Structural paths with all that they stand in, but the run itself."""
+    found: set[str] = set()
+    for path in paths:
+        while "/" in path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return frozenset(found)
 
 
 _TRACED = ("seq", "path", "kind", "stage", "input_sha256", "output_sha256")

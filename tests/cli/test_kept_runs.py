@@ -155,3 +155,24 @@ def test_where_nothing_can_be_kept_a_run_that_asks_to_be_kept_does_not_begin(cap
     Path(".halo").touch()
     assert told(capsys, "run", "p.halo", "-i", "text=x", "--replies", "r.json", code=1)["error"]["type"] == "StoreError"
     assert main(["run", "q.halo", "-i", "text=x", "--replies", "r.json", "--answer", "verdict=yes"]) == 0
+
+
+def test_a_run_that_goes_on_tells_only_of_what_is_new(capsys: Captured) -> None:
+    run_id = paused()
+    capsys.readouterr()
+    assert main(["resume", run_id, "--answer", "yes"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("line ")]
+    assert lines == ["line 8: |? { Bot.send, System.Value }"]
+
+
+def test_a_continued_run_tells_only_of_what_it_does_anew(capsys: Captured) -> None:
+    run_id = completed()
+    program = Path("p.halo")
+    program.write_text(program.read_text().replace('"not sent"', '"kept back"'))
+    capsys.readouterr()
+    assert main(["run", "p.halo", "--checkpoint", run_id, "--replies", "r.json", "--answer", "verdict=no"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "kept back\n"
+    assert [line for line in captured.err.splitlines() if line.startswith("line ")] == [
+        "line 8: |? { Bot.send, System.Value }"
+    ]

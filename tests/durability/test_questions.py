@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import halo_lang
-from halo_runtime import RunResult
+from halo_runtime import PAUSE, Interrupt, RunResult
 from halo_runtime.engine.events import RunEvent
 from halo_runtime.errors import (
     AlreadyAnswered,
@@ -358,3 +358,24 @@ async def test_a_run_paused_and_answered_is_the_run_with_somebody_there(tmp_path
     runtime.on_interrupt(answer)
     handled = await runtime.run(halo_lang.parse(THREE), "Main", {"x": 1})
     assert figures(result) == figures(handled)
+
+
+async def test_an_answer_that_names_no_question_is_given_to_one_of_several(tmp_path: Path) -> None:
+    """Left while the run was at work, it is for the first that asks; the others stay open."""
+    project = Project(tmp_path)
+    runtime = project.runtime()
+
+    async def leave_once(event: Interrupt) -> Any:
+        if not left:
+            left.append(event.id)
+            runtime.post(event.run_id, "yes")
+            for _ in range(100):
+                await asyncio.sleep(0)
+        return runtime.left_for(event) or PAUSE
+
+    left: list[str] = []
+    runtime.on_interrupt(leave_once)
+    result = await runtime.run(halo_lang.parse(THREE), "Main", {"x": 1}, keep=True)
+
+    assert result.status == "paused"
+    assert len(result.interrupts) == 2
