@@ -14,7 +14,7 @@ import pytest_asyncio
 
 import halo_lang
 from halo_runtime import Runtime
-from halo_runtime.errors import ModelError
+from halo_runtime.errors import ConfigError, ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
 from halo_runtime.models.gemini import Gemini
 from halo_runtime.models.pricing import cost
@@ -373,20 +373,51 @@ async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_finish(
             "blocked the prompt (SAFETY)",
             False,
         ),
-        ({"candidates": []}, "without any candidate", True),
-        ({"candidates": [7]}, "without any candidate", True),
-        ({"usageMetadata": {}}, "without any candidate", True),
-        ({"error": {"code": 503, "message": "overloaded"}}, "answered 503: overloaded", True),
     ],
 )
 async def test_an_answer_that_cannot_be_used_says_why(
-    server: FakeGemini, gemini: Gemini, document: dict[str, Any], said: str, retryable: bool
+    server: FakeGemini,
+    gemini: Gemini,
+    told: list[str] | None,
+    document: dict[str, Any],
+    said: str,
+    retryable: bool,
+) -> None:
+    server.turn(document)
+    error = await failed(gemini, told)
+    assert said in error.message
+    assert "Gemini (127.0.0.1:" in error.message
+    assert error.retryable is retryable
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"candidates": []}, "without any candidate"),
+        ({"candidates": [7]}, "without any candidate"),
+        ({"usageMetadata": {}}, "without any candidate"),
+        ({"candidates": [{"finishReason": 7, "content": {"parts": [None, {"text": 7}]}}]}, "empty message"),
+        ({"error": {"code": 503, "message": "overloaded"}}, "answered 503: overloaded"),
+        ({"error": {"message": "odd"}}, "answered 500: odd"),
+    ],
+)
+async def test_an_answer_without_what_belongs_in_it_may_be_asked_for_again(
+    server: FakeGemini, gemini: Gemini, document: dict[str, Any], said: str
 ) -> None:
     server.answer(reply(document))
     error = await failed(gemini)
     assert said in error.message
-    assert "Gemini (127.0.0.1:" in error.message
-    assert error.retryable is retryable
+    assert error.retryable
+
+
+async def test_what_the_service_says_is_made_one_short_line(server: FakeGemini, gemini: Gemini) -> None:
+    server.turn(
+        turn(None, "MALFORMED_FUNCTION_CALL", finishMessage="line\n" * 10_000), turn([{"text": "x"}], "a\nb" * 999)
+    )
+    assert len((await failed(gemini)).message) < 700
+    (warning,) = (await gemini.complete(ask())).warnings
+    assert "\n" not in warning
+    assert len(warning) < 700
 
 
 # --- answers over several exchanges -----------------------------------------------------------------------------------
@@ -729,3 +760,32 @@ async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(
     assert [warning["message"] for warning in result.context.meta["warnings"] if "schema" in warning["message"]] == (
         [] if model == NEW else [f"Bot.find: {OLD} takes no schema beside tools; {INSTEAD}"]
     )
+
+
+RETRYING = """\
+@retry(2, 1h)
+agent Bot [google/gemini-2.5-flash]
+pipeline Main(text: String) -> String:
+  text |> Bot.say()
+"""
+
+
+@pytest.mark.parametrize(
+    ("details", "requests", "status"),
+    [([RETRY | {"retryDelay": "0s"}], 3, "completed"), ([quota("RequestsPerDay"), RETRY], 1, "failed")],
+)
+async def test_a_program_waits_as_long_as_it_is_told_and_not_for_tomorrow(
+    server: FakeGemini, details: list[Any], requests: int, status: str
+) -> None:
+    server.answer(*[refusal(429, "slow down", "RESOURCE_EXHAUSTED", *details)] * 2)
+    runtime = Runtime(env={"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": server.address})
+    result = await runtime.run(halo_lang.parse(RETRYING), "Main", {"text": "hi"})
+    await runtime.close()
+    assert (len(server.requests), result.status) == (requests, status)
+
+
+async def test_a_program_without_a_key_does_not_begin() -> None:
+    runtime = Runtime(env={})
+    with pytest.raises(ConfigError, match="GEMINI_API_KEY is not set"):
+        await runtime.run(halo_lang.parse(RETRYING), "Main", {"text": "hi"})
+    await runtime.close()
