@@ -17,13 +17,15 @@ import halo_lang
 from halo_runtime import Runtime
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
+from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.ollama import Ollama, server_address
-from tests.fakes.ollama_server import FakeOllama, Turn, calls, refusal, stream, text
+from tests.fakes.ollama_server import NDJSON, FakeOllama, Turn, calls, refusal, stream, text
 from tests.fakes.wire import Answer, reply
 
 KEY = "ollama-0123456789abcdef"
 HI = (Message("user", "hi"),)
 WEATHER = ToolSpec("Weather_at", "Weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
+BODY = {"model": "llama3:8b", "messages": [{"role": "user", "content": "hi"}], "options": {"num_ctx": 4096}}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
 
@@ -197,7 +199,7 @@ async def test_a_last_line_without_its_end_and_lines_after_it_change_nothing(ser
     server.answer(stream(last + "\r\n\r\n" + "no JSON at all"))
     with pytest.raises(ModelError, match="empty message"):
         await complete(server, ask(), [])
-    server.answer(Answer(pieces=(text("x").whole.body,), content_type="application/x-ndjson"))
+    server.answer(Answer(pieces=(text("x").whole.body,), content_type=NDJSON))
     assert (await complete(server, ask(), [])).text == "x"
 
 
@@ -231,7 +233,7 @@ async def test_a_turn_that_cannot_be_used_is_an_error_in_both_ways(server: FakeO
         (stream(text("a", "b").whole.body.decode()[:50]), "no JSON object"),
         (stream("[1]"), "no JSON object"),
         (stream("[" * 100_000, size=1000), "no JSON object"),
-        (Answer(pieces=text("a").streamed.pieces[:9], content_type="application/x-ndjson", cut=True), "connection"),
+        (Answer(pieces=text("a").streamed.pieces[:9], content_type=NDJSON, cut=True), "connection"),
         (Answer(body=b"<html>", content_type="text/html"), "text/html instead of JSON; is OLLAMA_HOST"),
         (Answer(body=b""), "broken JSON (0 bytes)"),
         (reply({"error": "oh"}), "failed: oh"),
@@ -247,9 +249,23 @@ async def test_a_stream_that_cannot_be_used_names_the_host_and_the_reason(
     assert "Ollama (127.0.0.1:" in error.message
 
 
+async def test_a_stream_that_is_over_is_not_waited_for_although_its_connection_stays_open(server: FakeOllama) -> None:
+    server.answer(Answer(pieces=text("Hello.").streamed.pieces, content_type=NDJSON, hang=True))
+    async with asyncio.timeout(5):
+        assert (await complete(server, ask(), [])).text == "Hello."
+
+
+async def test_a_stream_without_end_is_dropped(server: FakeOllama) -> None:
+    service = JsonService(Endpoint("Service", server.address, "KEY", "URL", max_bytes=2**20))
+    server.answer(stream(*["x" * 1000] * 2000, size=2**16))
+    with pytest.raises(ModelError, match="more than 1 MiB"):
+        await service.stream("/api/chat", BODY | {"stream": True}, lambda _: False, accepts=NDJSON)
+    await service.close()
+
+
 async def test_bytes_that_are_no_utf_8_become_replacement_characters(server: FakeOllama) -> None:
     body = text("a?b").whole.body.replace(b"?", b"\xff")
-    server.answer(Answer(pieces=(body,), content_type="application/x-ndjson"))
+    server.answer(Answer(pieces=(body,), content_type=NDJSON))
     assert (await complete(server, ask(), [])).text == "a\ufffdb"
 
 
@@ -297,7 +313,7 @@ async def test_a_port_where_nobody_listens_is_told_with_how_to_start_ollama() ->
 
 @pytest.mark.parametrize(
     "order", [Answer(hang=True), Answer(pieces=text("a", ended=False).streamed.pieces, hang=True,
-                                        content_type="application/x-ndjson")]
+                                        content_type=NDJSON)]
 )  # fmt: skip
 async def test_cancelling_closes_the_connection_before_and_in_the_answer(server: FakeOllama, order: Answer) -> None:
     server.answer(order)
@@ -432,13 +448,13 @@ async def test_ollamas_own_client_reads_the_same_from_the_fake(server: FakeOllam
 
 async def test_ollamas_own_client_sees_the_same_failures(lenient: FakeOllama) -> None:
     client = sdk.AsyncClient(host=lenient.host, trust_env=False)
-    question: Any = {"model": "qwen3", "messages": [{"role": "user", "content": "hi"}], "options": {"num_ctx": 4096}}
+    question: Any = BODY | {"model": "qwen3"}
     with pytest.raises(sdk.ResponseError, match="not found") as caught:
         await client.chat(**question)
     assert caught.value.status_code == 404
     lenient.answer(stream({"error": "out of memory"}))
     with pytest.raises(sdk.ResponseError, match="out of memory"):
-        async for _ in await client.chat(**question | {"model": "llama3:8b"}, stream=True):
+        async for _ in await client.chat(**BODY, stream=True):
             pass
     await client.close()
 
@@ -456,12 +472,14 @@ pipeline Main(text: String) -> Answer:
 
 
 async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(server: FakeOllama) -> None:
-    ran = calls(("Sh_run", {"command": "echo Oslo"}))
-    done = text('{"city": ', '"Oslo"}')
-    server.answer(ran.streamed, done.streamed)
+    asked = calls(("Sh_run", {"command": "echo Oslo"}), ("Sh_run", {"command": "echo Rome"}))
+    thought = Turn(({"thinking": "Hm."}, *asked.messages))
+    server.answer(thought.streamed, text('{"city": ', '"Oslo"}').streamed)
     runtime = Runtime(env={"OLLAMA_HOST": server.host, "PATH": "/usr/bin:/bin"})
     result = await runtime.run(halo_lang.parse(PROGRAM), "Main", {"text": "Where?"})
     await runtime.close()
     assert result.raise_for_status().output == {"city": "Oslo"}
-    assert "Oslo" in server.requests[1].body["messages"][-1]["content"]
+    turn, first, second = server.requests[1].body["messages"][-3:]
+    assert (turn["thinking"], len(turn["tool_calls"])) == ("Hm.", 2)
+    assert ("Oslo" in first["content"], "Rome" in second["content"]) == (True, True)
     assert server.requests[1].body["format"]["properties"].keys() == {"city"}

@@ -456,12 +456,26 @@ pipeline Main(text: String) -> Answer:
 """
 
 
+def runtime(server: FakeReplicate) -> Runtime:
+    address = {"REPLICATE_BASE_URL": server.address, "REPLICATE_API_TOKEN": KEY}
+    return Runtime(env=address | {"REPLICATE_POLL_INTERVAL": "0"})
+
+
+async def test_an_agents_time_running_out_cancels_its_prediction(server: FakeReplicate) -> None:
+    server.predict("starting")
+    engine = runtime(server)
+    program = PROGRAM.replace("agent Bot", "@timeout(50ms)\nagent Bot")
+    result = await engine.run(halo_lang.parse(program), "Main", {"text": "Where?"})
+    await engine.close()
+    assert "took longer than 0.05 s" in str(result.error)
+    assert server.predictions[0].cancelled
+
+
 async def test_a_program_runs_streamed_and_looked_at_with_a_result_by_schema(server: FakeReplicate) -> None:
     server.predict("starting", succeeded(*OUTPUT), stream=sse(*STREAM))
     server.predict("starting", succeeded('{"city": ', '"Oslo"}'))
-    env = {"REPLICATE_BASE_URL": server.address, "REPLICATE_API_TOKEN": KEY, "REPLICATE_POLL_INTERVAL": "0"}
-    runtime = Runtime(env=env)
-    result = await runtime.run(halo_lang.parse(PROGRAM), "Main", {"text": "Where?"})
-    await runtime.close()
+    engine = runtime(server)
+    result = await engine.run(halo_lang.parse(PROGRAM), "Main", {"text": "Where?"})
+    await engine.close()
     assert result.raise_for_status().output == {"city": "Oslo"}
     assert KEY not in json.dumps(result.context.trace)
