@@ -93,7 +93,8 @@ def reply_use(request: ModelRequest, reply: ModelReply, priced_as: str) -> Use:
     sent = _tokens_sent(request) if usage.input is None else max(0, usage.input)
     made = _tokens_made(reply) if usage.output is None else max(0, usage.output)
     if own is None or not own.is_finite() or own < 0:
-        own = cost(priced_as, Usage(sent, made, max(0, usage.cached or 0)))
+        cached, written = max(0, usage.cached or 0), max(0, usage.cache_written or 0)
+        own = cost(priced_as, Usage(sent, made, cached, cache_written=written))
     return Use(calls=1, tokens=sent + made, usd=own)
 
 

@@ -73,6 +73,7 @@ def usage_of(usage: Json) -> Usage:
         output=_count(usage.get("output_tokens")),
         cached=cached,
         reasoning=_count(details.get("thinking_tokens")) if is_object(details) else None,
+        cache_written=written,
     )
 
 

@@ -102,12 +102,16 @@ class ModelRequest:
 
 @record
 class Usage:
-    """Tokens of one request; None where the service did not say."""
+    """Tokens of one request; None where the service did not say.
+
+    `cached` were read from the service's cache and `cache_written` put into it; both are part of `input`.
+    """
 
     input: int | None = None
     output: int | None = None
     cached: int | None = None
     reasoning: int | None = None
+    cache_written: int | None = None
 
 
 @record

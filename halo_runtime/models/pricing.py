@@ -40,7 +40,7 @@ def cost(model: str, usage: Usage) -> Decimal | None:
         return Decimal(0)
     if usage.input is None or usage.output is None:
         return None
-    return _priced(model, usage.input, usage.output, usage.cached or 0)
+    return _priced(model, usage)
 
 
 @lru_cache(maxsize=1024)
@@ -72,12 +72,15 @@ def known_models() -> tuple[str, ...]:
     return tuple(dict.fromkeys((f"local/{MODEL_NAME}", *sorted(name for name in WELL_KNOWN if "/" in name), *listed)))
 
 
-def _priced(model: str, tokens_in: int, tokens_out: int, cached: int) -> Decimal | None:
+def _priced(model: str, usage: Usage) -> Decimal | None:
     # The library takes 120 ms to import, which a run that spends nothing shall not pay.
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    tokens = Tokens(input_tokens=tokens_in, output_tokens=tokens_out, cache_read_tokens=min(cached, tokens_in))
+    total = usage.input or 0
+    read = min(usage.cached or 0, total)
+    written = min(usage.cache_written or 0, total - read)
+    tokens = Tokens(input_tokens=total, output_tokens=usage.output, cache_read_tokens=read, cache_write_tokens=written)
     service, slash, name = model.partition("/")
     try:
         return calc_price(

@@ -369,7 +369,7 @@ async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeAn
     counted = usage(40, 60, read=2000, written=100, thought=20)
     turn = await both(server, anthropic, message(text('Grüße \u2028\x85 \\ "x"'), usage=counted), ask())
     assert (turn.text, turn.stop, turn.cost) == ('Grüße \u2028\x85 \\ "x"', "end", None)
-    assert turn.usage == Usage(input=2140, output=60, cached=2000, reasoning=20)
+    assert turn.usage == Usage(input=2140, output=60, cached=2000, reasoning=20, cache_written=100)
     assert turn.model_used == "claude-sonnet-4-5-20250929"
 
 
@@ -583,7 +583,7 @@ async def test_usage_at_the_end_of_a_stream_takes_the_place_of_that_at_its_start
     found = events(document(text("ok"), usage=usage(9, 30, read=100)))
     found[-2]["usage"] = {"output_tokens": 30, "input_tokens": 12, "cache_read_input_tokens": None}
     server.answer(stream(found), stream(events(document(text("ok"), usage=None))))
-    assert (await anthropic.complete(ask(), [].append)).usage == Usage(112, 30, cached=100, reasoning=0)
+    assert (await anthropic.complete(ask(), [].append)).usage == Usage(112, 30, cached=100, reasoning=0, cache_written=0)
     assert (await anthropic.complete(ask(), [].append)).usage == Usage()
 
 

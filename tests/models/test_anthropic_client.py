@@ -195,6 +195,7 @@ async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(server
     server.answer(RAN, DONE)
     result = (await run(server)).raise_for_status()
     assert result.output == {"city": "Oslo"}
+    assert result.context.meta["cost"] == pytest.approx(0.00445)  # $2 a million tokens read, 0.1 cached, 10 written
     first, last = (request.body for request in server.requests)
     assert first["output_config"]["format"]["schema"]["required"] == ["city"]
     assert [block["type"] for block in last["messages"][1]["content"]] == ["thinking", "tool_use", "tool_use"]

@@ -96,6 +96,7 @@ async def test_a_registered_provider_answers_for_its_prefix_also_in_place_of_a_b
         ("gpt-4o-mini", Usage(1000, 200), "0.00027"),
         ("anthropic/claude-sonnet-4-5", Usage(1000, 200), "0.006"),
         ("anthropic/claude-sonnet-4-5", Usage(1000, 200, cached=800), "0.00384"),
+        ("anthropic/claude-sonnet-4-5", Usage(1000, 200, cached=400, cache_written=100), "0.004995"),
         ("google/gemini-2.5-flash", Usage(1000, 200), "0.0008"),
         ("gemini/gemini-2.5-pro", Usage(1000, 200), "0.00325"),
         ("openai/gpt-4o-mini", Usage(1_000_000, 1_000_000), "0.75"),
