@@ -76,6 +76,8 @@ def _checked(live: Live) -> Process:
             f"process {process.pid}, which was at work on the run {live.run_id}, is gone; "
             f"to go on with the run: halo resume {live.run_id}"
         )
+    if live.within is not None:
+        raise RunRefused(f"the run {live.run_id} is at work in a {live.within} (process {process.pid}); stop it there")
     return process
 
 

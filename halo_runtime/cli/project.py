@@ -18,9 +18,9 @@ def project_folder(start: Path | None = None) -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / CONFIGURATION).is_file()), here)
 
 
-def run_store() -> FileRunStore:
-    """The project's runs."""
-    return FileRunStore(project_folder() / ".halo")
+def run_store(folder: Path | None = None, *, within: str | None = None) -> FileRunStore:
+    """The project's runs, or those of a folder; `within` as FileRunStore takes it."""
+    return FileRunStore((folder or project_folder()) / ".halo", within=within)
 
 
 def split_reference(text: str) -> tuple[str, int | None]:

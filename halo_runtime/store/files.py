@@ -52,13 +52,14 @@ class FileRunStore:
     """The runs in `root`, the project's `.halo` folder. Nothing is made there before something is to be kept.
 
     `flush`: journals of `@checkpoint` pipelines are flushed to the disk at each stage; without it a power cut may take
-    the last stages, a kill may not.
+    the last stages, a kill may not. `within` is what this process is, where it must not be ended with a run (see
+    `halo stop`).
     """
 
-    def __init__(self, root: str | Path, *, flush: bool = True) -> None:
+    def __init__(self, root: str | Path, *, flush: bool = True, within: str | None = None) -> None:
         self.root = Path(root)
         self.folder = self.root / "checkpoints"
-        self.live = LiveRuns(self.root / "live")
+        self.live = LiveRuns(self.root / "live", within)
         self._flush = flush
         self._index = Index(self.root / "index.db")
 

@@ -44,27 +44,33 @@ class Process:
 
 @record
 class Live:
-    """A run at work: who does it, what, since when (ISO 8601 UTC). `unreadable` names a record that is none."""
+    """A run at work: who does it, what, since when (ISO 8601 UTC). `unreadable` names a record that is none.
+
+    `within`: the process is more than this run, and is not to be ended with it.
+    """
 
     run_id: str
     process: Process | None
     pipeline: str = ""
     file: str = ""
     started_at: str = ""
+    within: str | None = None
     unreadable: str | None = None
 
 
 class LiveRuns:
-    """The records in `folder`."""
+    """The records in `folder`. `within` is what this process is, where it is more than its runs."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, within: str | None = None) -> None:
         self._folder = folder
+        self._within = within
 
     def enter(self, run_id: str, pipeline: str, file: str, started_at: str) -> None:
         """Tell that this process is at work on a run. Where nothing can be written nobody is told."""
         me = Process.current()
         document: JsonObject = {"runId": run_id, "pid": me.pid, "started": me.started, "boot": me.boot}
         document |= {"host": me.host, "pipeline": pipeline, "file": file, "startedAt": started_at}
+        document["within"] = self._within
         try:
             write_atomically(self._path(run_id), json.dumps(document).encode())
         except OSError:
@@ -98,7 +104,7 @@ def _read(path: Path) -> Live:
         kept = json.loads(path.read_text())
         process = Process(int(kept["pid"]), int(kept["started"]), str(kept["boot"]), str(kept["host"]))
         texts = [str(kept[name]) for name in ("pipeline", "file", "startedAt")]
-        return Live(path.stem, process, *texts)
+        return Live(path.stem, process, *texts, within=kept.get("within"))
     except (OSError, ValueError, KeyError, TypeError) as failure:
         return Live(path.stem, None, unreadable=f"{path}: {type(failure).__name__}: {failure}")
 

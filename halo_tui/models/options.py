@@ -15,9 +15,8 @@ def project_store(folder: Path | None = None) -> FileRunStore:
     """The store of a project's folder; without one of the project that the current folder belongs to."""
     # Imported here: the editor opens before the modules of the store are needed.
     from halo_runtime.cli.project import run_store
-    from halo_runtime.store.files import FileRunStore
 
-    return run_store() if folder is None else FileRunStore(folder / ".halo")
+    return run_store(folder, within="workbench")
 
 
 @dataclass(frozen=True, slots=True)

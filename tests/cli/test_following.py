@@ -154,6 +154,14 @@ def test_a_process_of_another_machine_is_stopped_there(capsys: Captured) -> None
         assert error["message"] == f"the run {run_id} is at work on elsewhere; stop it there"
 
 
+def test_a_run_in_a_workbench_is_stopped_there_and_the_workbench_is_left_alone(capsys: Captured) -> None:
+    with run_at_work() as (process, run_id):
+        record_of(run_id, within="workbench")
+        error = told(capsys, "stop", run_id, code=1)["error"]
+        assert error["message"] == f"the run {run_id} is at work in a workbench (process {process.pid}); stop it there"
+        assert process.poll() is None
+
+
 def test_a_run_that_nobody_is_at_work_on_cannot_be_stopped(capsys: Captured) -> None:
     run_id = kept_run("flowers")
     error = told(capsys, "stop", run_id, code=1)["error"]
