@@ -228,14 +228,15 @@ def _usage(usage: JsonObject) -> Usage:
     prompt: Json = usage.get("prompt_tokens_details")
     completion: Json = usage.get("completion_tokens_details")
     return Usage(
-        input=_count(usage.get("prompt_tokens")),
-        output=_count(usage.get("completion_tokens")),
-        cached=_count(prompt.get("cached_tokens")) if is_object(prompt) else None,
-        reasoning=_count(completion.get("reasoning_tokens")) if is_object(completion) else None,
+        input=count(usage.get("prompt_tokens")),
+        output=count(usage.get("completion_tokens")),
+        cached=count(prompt.get("cached_tokens")) if is_object(prompt) else None,
+        reasoning=count(completion.get("reasoning_tokens")) if is_object(completion) else None,
     )
 
 
-def _count(value: Json) -> int | None:
+def count(value: Json) -> int | None:
+    """A number of tokens as a service reports it; None for anything else."""
     return value if type(value) is int and value >= 0 else None
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, WARNINGS, Refuse, ToolNames, valid_text
+from halo_runtime.models.chat import MAX_TOLD, WARNINGS, Refuse, ToolNames, count, valid_text
 from halo_runtime.models.gemini_request import Layout
 
 _FILTERED: Final = "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
@@ -123,9 +123,7 @@ class Answer:
 
     def _add_call(self, name: str, call: JsonObject) -> None:
         originals = {wire: name for name, wire in self.names.items()}
-        id_ = _string(call.get("id")) or ""
-        if not id_ or id_ in self._calls:
-            id_ = f"call_{len(self._calls) + 1}"
+        id_ = _string(call.get("id")) or f"call_{len(self._calls) + 1}"
         while id_ in self._calls:
             id_ += "_"
         arguments: Json = call.get("args")
@@ -175,19 +173,15 @@ def _told(value: Json) -> str | None:
     return " ".join(valid_text(value).split())[:MAX_TOLD] or None if isinstance(value, str) else None
 
 
-def _count(value: Json) -> int | None:
-    return value if type(value) is int and value >= 0 else None
-
-
 def _usage(wire: JsonObject) -> Usage:
     """The service leaves out counts of zero; what it does not count one by one follows from the total."""
-    prompt, total = _count(wire.get("promptTokenCount")), _count(wire.get("totalTokenCount"))
-    answer, thoughts = _count(wire.get("candidatesTokenCount")), _count(wire.get("thoughtsTokenCount"))
-    tokens_in = None if prompt is None else prompt + (_count(wire.get("toolUsePromptTokenCount")) or 0)
+    prompt, total = count(wire.get("promptTokenCount")), count(wire.get("totalTokenCount"))
+    answer, thoughts = count(wire.get("candidatesTokenCount")), count(wire.get("thoughtsTokenCount"))
+    tokens_in = None if prompt is None else prompt + (count(wire.get("toolUsePromptTokenCount")) or 0)
     tokens_out = None if answer is None else answer + (thoughts or 0)
     if tokens_out is None and tokens_in is not None and total is not None and total >= tokens_in:
         tokens_out = total - tokens_in
-    return Usage(tokens_in, tokens_out, cached=_count(wire.get("cachedContentTokenCount")), reasoning=thoughts)
+    return Usage(tokens_in, tokens_out, cached=count(wire.get("cachedContentTokenCount")), reasoning=thoughts)
 
 
 def _sum(usages: Sequence[Usage]) -> Usage:
@@ -200,10 +194,10 @@ def _sum(usages: Sequence[Usage]) -> Usage:
     )
 
 
-def _total(counts: Iterable[int | None], missing: int | None = None) -> int | None:
+def _total(numbers: Iterable[int | None], missing: int | None = None) -> int | None:
     """The sum; None where all are unknown, and where one is that `missing` does not stand for."""
-    known = list(counts)
-    if all(count is None for count in known):
+    listed = list(numbers)
+    if all(number is None for number in listed):
         return None
-    filled = [missing if count is None else count for count in known]
-    return None if None in filled else sum(count for count in filled if count is not None)
+    known = [number for number in (missing if number is None else number for number in listed) if number is not None]
+    return sum(known) if len(known) == len(listed) else None

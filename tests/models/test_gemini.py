@@ -101,6 +101,11 @@ async def test_the_model_stands_in_the_path_and_nowhere_else(server: FakeGemini,
     assert "model" not in body(server)
 
 
+async def test_a_model_cannot_change_the_address(server: FakeGemini, gemini: Gemini) -> None:
+    await gemini.complete(ask("google/a?key=b #:c"))
+    assert server.requests[0].path == "/v1beta/models/a%3Fkey%3Db%20%23%3Ac:generateContent"
+
+
 async def test_a_stream_is_asked_for_as_server_sent_events(server: FakeGemini, gemini: Gemini) -> None:
     await complete(gemini, ask(), [])
     assert server.requests[0].path == f"/v1beta/models/{NEW}:streamGenerateContent?alt=sse"
