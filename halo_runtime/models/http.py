@@ -314,6 +314,8 @@ def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
         timeout=httpx.Timeout(None, connect=endpoint.connect_seconds),  # the whole exchange has its own limit
+        # How many calls run side by side is for the program to say.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
         follow_redirects=False,
         http2=find_spec("h2") is not None,
         # A proxy for the outside world cannot reach this machine, and would see the key.
