@@ -29,7 +29,7 @@ class Answer:
 
     `pieces`: the body in pieces of its own, sent one by one in chunked encoding; `cut`: the connection is closed after
     the body without saying so; `hang`: nothing follows the pieces (without any, not even a status) until the client
-    has gone. `gate`: nothing is sent before it is set, and `hanging` tells that it is waited for.
+    has gone. `gate`: nothing is sent before it opens, and `hanging` tells that it is waited for.
     """
 
     status: int = 200
@@ -39,7 +39,7 @@ class Answer:
     pieces: tuple[bytes, ...] = ()
     cut: bool = False
     hang: bool = False
-    gate: asyncio.Event | None = None
+    gate: asyncio.Event | asyncio.Barrier | None = None
 
 
 @dataclass(frozen=True)
