@@ -30,7 +30,6 @@ from halo_tui.models.stored import Replay, view_of
 if TYPE_CHECKING:
     from halo_runtime.preflight import Preflight
     from halo_runtime.runtime import Pause, Runtime
-    from halo_runtime.store.mail import Message
     from halo_runtime.store.stored import StoredRun
 
 Clock = Callable[[], float]
@@ -147,10 +146,13 @@ class Session:
 
     async def take_answers_left(self) -> None:
         """Give the questions that are asked now the answers that other processes have left for them."""
+        runtime = self._runtime
+        if runtime is None:
+            return
         for item in tuple(self._asked.values()):
-            message = await asyncio.to_thread(self._left_for, item.interrupt)
-            if message is not None:
-                self._settle(item.interrupt.id, message.answer())
+            answer = await asyncio.to_thread(runtime.left_for, item.interrupt)
+            if answer is not None:
+                self._settle(item.interrupt.id, answer)
 
     def stop(self) -> bool:
         """Cancel the run, keeping what it did so far; False when the engine has not begun it."""
@@ -265,9 +267,6 @@ class Session:
 
         self._unsubscribe()
         self._unsubscribe = runtime.subscribe(observe)
-
-    def _left_for(self, interrupt: Interrupt) -> Message | None:
-        return self.project.store.mail(interrupt.run_id).take(interrupt)
 
     async def _ask(self, interrupt: Interrupt) -> Answer | Pause:
         from halo_runtime.runtime import PAUSE
