@@ -68,12 +68,25 @@ def request_body(request: ModelRequest, model: str, names: ToolNames) -> JsonObj
     """Messages, tools and response format of a request; the settings that families differ in are not in it."""
     body: JsonObject = {"model": model, "messages": [_message(message, names) for message in request.messages]}
     if request.tools:
-        body["tools"] = [
-            _function(names[tool.name], valid_text(tool.description), tool.parameters) for tool in request.tools
-        ]
+        body["tools"] = offered(request, names)
     if request.json_schema is not None:
         body["response_format"] = _response_format(request.json_schema)
     return body
+
+
+def offered(request: ModelRequest, names: ToolNames) -> list[JsonObject]:
+    """The functions of a request, which some other wire formats describe in the same way."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": names[tool.name],
+                "description": valid_text(tool.description),
+                "parameters": tool.parameters,
+            },
+        }
+        for tool in request.tools
+    ]
 
 
 def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
@@ -114,10 +127,6 @@ def _message(message: Message, names: ToolNames) -> JsonObject:
     if message.tool_call_id is not None:
         wire["tool_call_id"] = message.tool_call_id
     return wire
-
-
-def _function(name: str, description: str, parameters: JsonObject) -> JsonObject:
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def _response_format(schema: JsonObject) -> JsonObject:

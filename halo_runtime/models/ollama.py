@@ -19,7 +19,7 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta
-from halo_runtime.models.chat import ToolNames, read_reply, request_body, tool_names, valid_text
+from halo_runtime.models.chat import ToolNames, offered, read_reply, tool_names, valid_text
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Lines
 
@@ -177,8 +177,9 @@ class _Turn:
 
 def _body(request: ModelRequest, names: ToolNames) -> JsonObject:
     """All of a request but whether it streams, which Ollama would do unless told otherwise."""
-    usual = request_body(replace(request, messages=(), json_schema=None), _name(request.model), names)
-    body: JsonObject = usual | {"messages": list(_messages(request.messages, names))}
+    body: JsonObject = {"model": _name(request.model), "messages": list(_messages(request.messages, names))}
+    if request.tools:
+        body["tools"] = offered(request, names)
     if request.json_schema is not None:
         body["format"] = request.json_schema
     options = {"temperature": request.temperature, "top_p": request.top_p, "num_predict": request.max_tokens}

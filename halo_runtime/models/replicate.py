@@ -19,7 +19,7 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta, Usage
-from halo_runtime.models.chat import valid_text
+from halo_runtime.models.chat import count, valid_text
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Events
 
@@ -304,11 +304,7 @@ def _text(output: Json) -> str | None:
 def _usage(metrics: Json) -> Usage:
     """The tokens, which not every model counts."""
     counts = metrics if is_object(metrics) else {}
-    tokens_in, tokens_out = (counts.get(f"{side}_token_count") for side in ("input", "output"))
-    return Usage(
-        input=tokens_in if type(tokens_in) is int and tokens_in >= 0 else None,
-        output=tokens_out if type(tokens_out) is int and tokens_out >= 0 else None,
-    )
+    return Usage(input=count(counts.get("input_token_count")), output=count(counts.get("output_token_count")))
 
 
 def _warnings(request: ModelRequest, cut: bool) -> tuple[str, ...]:
