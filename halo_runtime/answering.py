@@ -5,7 +5,7 @@ from __future__ import annotations
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.journal import EffectRecord, error_to_record
-from halo_runtime.engine.run import expiry, interrupt_id
+from halo_runtime.engine.run import expiry, interrupt_id, request_of
 from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, SignalError, UnknownInterrupt
 from halo_runtime.json_types import JsonObject
 from halo_runtime.results import Interrupt
@@ -30,7 +30,9 @@ def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], c
     credit = {"by": message.by, "at": message.at, "how": message.how}
     if late is not None:
         credit |= {"by": None, "how": "expired"}
-    order.journal.append(EffectRecord(question.path, kind, digest(_request_of(question)), *outcome, answer=credit))
+    order.journal.append(
+        EffectRecord(question.path, kind, digest(request_of(_question(question))), *outcome, answer=credit)
+    )
 
 
 def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:
@@ -59,8 +61,8 @@ def _chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -
     raise UnknownInterrupt(f"no open question has the id {message.interrupt}; open are: {listed}")
 
 
-def _request_of(question: Interrupt) -> JsonObject:
-    """The effect request that a question was asked with (see stages/ask.py)."""
+def _question(question: Interrupt) -> JsonObject:
+    """What stages/ask.py asked with."""
     return {
         "kind": question.kind,
         "message": question.message,

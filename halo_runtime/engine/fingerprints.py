@@ -59,7 +59,7 @@ class Fingerprints:
             return "it is not in both programs"
         now, before = self._parts(pipeline, mine), older._parts(pipeline, theirs)
         changed = [name for name in (now | before) if now.get(name) != before.get(name)]
-        return _in_words(changed[0], now, before) if changed else None
+        return _in_words(changed[0], mine.info.kind, now, before) if changed else None
 
     def _find(self, pipeline: str, index: int) -> StagePlan | None:
         stages = self.stages(pipeline)
@@ -120,17 +120,22 @@ _LITERALS: Final = (str, int, float, bool, type(None))
 _PARTS: Final[dict[type, tuple[str, ...]]] = {}
 
 
+_TEXTS: Final = {"gate": "condition", "branch": "text", "loop": "condition", "yield": "question"}
+"""What the texts of a stage are, by its kind; of all others they are a prompt."""
+
+
 def _kind(declaration: nodes.Declaration) -> str:
     return declaration.kind if isinstance(declaration, nodes.Provider) else type(declaration).__name__.lower()
 
 
-def _in_words(name: str, now: dict[str, Shape], before: dict[str, Shape]) -> str:
+def _in_words(name: str, kind: str, now: dict[str, Shape], before: dict[str, Shape]) -> str:
     if name not in before:
         return f"the {name} is new there"
     if name not in now:
         return f"the {name} is no longer used there"
     if name == "stage":
-        return "the prompt changed" if _without_texts(now[name]) == _without_texts(before[name]) else "it was edited"
+        texts_only = _without_texts(now[name]) == _without_texts(before[name])
+        return f"the {_TEXTS.get(kind, 'prompt')} changed" if texts_only else "it was edited"
     if name == "start":
         return "the start value changed"
     if name.startswith("agent ") and _without_texts(now[name]) == _without_texts(before[name]):

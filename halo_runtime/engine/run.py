@@ -200,7 +200,7 @@ class Run:
 
         kind = "human" if question["event"] is None else "event"
         given = await self.effects.perform(
-            path, kind, question, answer, origins=origins, guards=frame.guards, answer=lambda: credit
+            path, kind, request_of(question), answer, origins=origins, guards=frame.guards, answer=lambda: credit
         )
         kept = self.effects.journal.find(path)
         by = kept.answer["by"] if kept is not None and kept.answer is not None else None
@@ -253,6 +253,15 @@ class Run:
             expires_at=None if expires is None else iso(expires),
             former=MISSING if self.effects.reuse is None else self.effects.reuse.former(path),
         )
+
+
+def request_of(question: JsonObject) -> JsonObject:
+    """What an answer in a journal is held against: all that is asked.
+
+    The choices of a yield or listen are not in it: they come of stages behind it, which may be edited while the answer
+    that was given stays.
+    """
+    return question if question["kind"] == "in_doubt" else {**question, "choices": []}
 
 
 def interrupt_id(run_id: str, path: str) -> str:

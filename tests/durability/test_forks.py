@@ -290,6 +290,18 @@ async def test_an_edit_behind_an_answered_question_does_not_ask_again(tmp_path: 
     assert (result.status, asked(result), keys(project.deeds)) == ("completed", ["second"], [])
 
 
+async def test_an_edited_gate_looks_at_the_answer_that_was_given(tmp_path: Path) -> None:
+    project = Project(tmp_path, REPLIES)
+    text = f'{AGENTS}pipeline Main(x: Any) -> Any:\n  x |! yield("Go?") as go |? (go == "yes") |> B.second()'
+    halted = await project.run(checked(text), {"x": 1})
+    halted = await project.runtime().signal(halted.run_id, "y")
+    assert halted.status == "halted"
+    result, plan = await fork(project, text.replace('"yes"', '"y"'), halted.run_id)
+    assert (result.status, asked(result)) == ("completed", ["second"])
+    assert [stage.verdict for stage in plan.stages] == ["reused", "edited after use", "new"]
+    assert plan.stages[1].reason == "the condition changed"
+
+
 # --- what ended otherwise -----------------------------------------------------------------------------------------
 
 
