@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -36,6 +37,11 @@ MAX_EXCHANGES: Final = 64
 
 _PREFIXES: Final = re.compile(r"^(google/|gemini/)?(models/)?")
 _VERSIONED: Final = re.compile(r".*/v\d\w*")
+_SAMPLING: Final = {"temperature": re.compile("temperature"), "top_p": re.compile(r"\btop_?[pP]\b")}
+"""Settings that newer models do without, and how the service names them where it refuses them."""
+_NOT_TAKEN: Final = re.compile(
+    r"not support|unsupported|unknown name|not allowed|not accepted|deprecated", re.IGNORECASE
+)
 
 
 @record
@@ -66,23 +72,27 @@ class Gemini:
         self._problem = access_problem(endpoint, next(iter(keys.values()), ""), DEFAULT_URL)
         self._service = JsonService(endpoint)
         self._warnings = _AMBIGUOUS if len(set(keys.values())) > 1 else ()
+        self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
         """Send one request; ModelError where the service refuses, fails, or answers with nothing that can be used."""
         if self._problem is not None:
             raise ModelError(self._problem)
         model = _PREFIXES.sub("", request.model)
-        names = tool_names(request)
-        body, warnings = _body(request, model, names)
-        answer = Answer(model, names, self._service.error)
-        exchange = _Exchange(self._service, model, answer, on_delta)
-        await exchange.hold(body)
-        for _ in range(MAX_EXCHANGES - 1):
-            if answer.continuation is None:
+        refused = self._refused[model]
+        while True:
+            taken = replace(request, **dict.fromkeys(refused))
+            try:
+                reply = await self._ask(taken, model, on_delta)
                 break
-            await exchange.hold(body | {"continuationToken": answer.continuation})
-        reply = answer.reply()
-        return replace(reply, warnings=self._warnings + warnings + reply.warnings)
+            except ModelError as error:
+                name = _refused_setting(error, taken)
+                if name is None:
+                    raise
+                refused.add(name)
+        made = [name for name in _SAMPLING if name in refused and getattr(request, name) is not None]
+        left_out = tuple(f"{model} does not take {name}; it was left out" for name in made)
+        return replace(reply, warnings=self._warnings + left_out + reply.warnings)
 
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""
@@ -94,6 +104,20 @@ class Gemini:
     async def close(self) -> None:
         """Close the connections."""
         await self._service.close()
+
+    async def _ask(self, request: ModelRequest, model: str, on_delta: OnDelta | None) -> ModelReply:
+        """The reply to a request of which the model takes all, over as many exchanges as it needs."""
+        names = tool_names(request)
+        body, warnings = _body(request, model, names)
+        answer = Answer(model, names, self._service.error)
+        exchange = _Exchange(self._service, model, answer, on_delta)
+        await exchange.hold(body)
+        for _ in range(MAX_EXCHANGES - 1):
+            if answer.continuation is None:
+                break
+            await exchange.hold(body | {"continuationToken": answer.continuation})
+        reply = answer.reply()
+        return replace(reply, warnings=warnings + reply.warnings)
 
 
 def open_service(env: Mapping[str, str]) -> Gemini:
@@ -156,6 +180,15 @@ class _Exchange:
 
 
 _AMBIGUOUS: Final = (f"{' and '.join(KEY_VARIABLES)} are both set; {KEY_VARIABLES[0]} was used",)
+
+
+def _refused_setting(error: ModelError, request: ModelRequest) -> str | None:
+    """The setting that a request failed for because the model does not have it at all."""
+    detail = error.detail or ""
+    if error.status != 400 or not _NOT_TAKEN.search(detail):
+        return None
+    made = (name for name in _SAMPLING if getattr(request, name) is not None)
+    return next((name for name in made if _SAMPLING[name].search(detail)), None)
 
 
 def _body(request: ModelRequest, model: str, names: Mapping[str, str]) -> tuple[JsonObject, tuple[str, ...]]:

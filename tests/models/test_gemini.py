@@ -586,6 +586,38 @@ async def test_a_header_says_it_before_the_body(server: FakeGemini, gemini: Gemi
     assert (await failed(gemini)).retry_after == 2.0
 
 
+async def test_a_setting_that_a_model_turns_out_not_to_take_is_left_out_from_then_on(
+    server: FakeGemini, gemini: Gemini, told: list[str] | None
+) -> None:
+    server.answer(refusal(400, "Sampling parameter topP is not supported by this model."))
+    left_out = (f"{NEW} does not take top_p; it was left out",)
+    assert (await complete(gemini, ask(temperature=0.5, top_p=0.5), told)).warnings == left_out
+    assert (await gemini.complete(ask(top_p=0.5))).warnings == left_out
+    assert (await gemini.complete(ask())).warnings == ()
+    assert [r.body.get("generationConfig", {}).keys() for r in server.requests] == [
+        {"temperature", "topP"},
+        {"temperature"},
+        set(),
+        set(),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": 0.5}, "temperature must be in the range [0.0, 2.0]"),
+        ({}, "temperature is not supported"),
+        ({"temperature": 0.5}, "This region is not supported."),
+    ],
+)
+async def test_another_refusal_is_not_taken_for_that(
+    server: FakeGemini, gemini: Gemini, settings: dict[str, float], message: str
+) -> None:
+    server.answer(refusal(400, message))
+    assert (await failed(gemini, request=ask(**settings))).detail == message
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("message", "details"),
     [
