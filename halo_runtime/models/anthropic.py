@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -43,7 +44,7 @@ class Anthropic:
         endpoint = _endpoint(env, key)
         self._problem = access_problem(endpoint, key, DEFAULT_URL)
         self._service = JsonService(endpoint)
-        self._refused: dict[str, frozenset[str]] = {}
+        self._refused: defaultdict[str, set[str]] = defaultdict(set)
 
     async def complete(self, request: ModelRequest, on_delta: OnDelta | None = None) -> ModelReply:
         """Send one request; ModelError where the service refuses, fails, or answers with nothing that can be used."""
@@ -52,8 +53,7 @@ class Anthropic:
         model = request.model.removeprefix("anthropic/")
         names = tool_names(request)
         while True:
-            refused = self._refused.get(model, frozenset())
-            body, warnings = request_body(request, model, names, refused)
+            body, warnings = request_body(request, model, names, self._refused[model])
             try:
                 message = await self._ask(body, on_delta)
                 break
@@ -61,7 +61,7 @@ class Anthropic:
                 name = _refused_setting(error, body)
                 if name is None:
                     raise
-                self._refused[model] = refused | {name}
+                self._refused[model].add(name)
         reply = read_reply(message, body, names, self._service.error)
         return replace(reply, warnings=warnings + reply.warnings)
 

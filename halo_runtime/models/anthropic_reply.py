@@ -17,14 +17,14 @@ from halo_runtime.models.base import ModelReply, OnDelta, Stop, ToolCall, Usage
 from halo_runtime.models.chat import MAX_TOLD, Refuse, ToolNames, valid_text
 from halo_runtime.models.streams import Event, Events
 
-_STOPS: Final[dict[Json, Stop]] = {
+_STOPS: Final[dict[str, Stop]] = {
     "max_tokens": "length",
     "refusal": "refusal",
     "model_context_window_exceeded": "context_overflow",
 }
 """Reasons to stop that mean more than an end; the service may invent others."""
 
-_WARNINGS: Final[dict[Json, str]] = {
+_WARNINGS: Final[dict[str, str]] = {
     "max_tokens": "the reply was cut off at its token limit",
     "refusal": "the model declined to answer",
     "model_context_window_exceeded": "the reply was cut off where the model's context was full",
@@ -37,7 +37,7 @@ _PLAIN: Final = frozenset({"text", "tool_use"})
 def read_reply(document: JsonObject, body: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     """The reply in the message that answers `body`; raises what `refuse` makes where there is none of any use."""
     content = _blocks(document, refuse)
-    reason: Json = document.get("stop_reason")
+    reason = _word(document.get("stop_reason"))
     stop = _STOPS.get(reason, "end")
     text, _ = told(content)
     calls = () if stop == "refusal" else _tool_calls(content, names)
@@ -110,7 +110,7 @@ def _arguments(value: Json) -> str:
     return valid_text(json.dumps(value or {}, ensure_ascii=False))
 
 
-def _check_complete(content: list[JsonObject], text: str, reason: Json, refuse: Refuse) -> None:
+def _check_complete(content: list[JsonObject], text: str, reason: str, refuse: Refuse) -> None:
     """Refuse what a limit cut short of any use. A call that ends such a reply may lack half its arguments."""
     if content and content[-1].get("type") == "tool_use":
         raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
@@ -133,7 +133,7 @@ def _follows_results(body: JsonObject) -> bool:
 
 def _opaque(content: list[JsonObject], body: JsonObject) -> JsonObject | None:
     """The turn for its way back, where it holds more than its text and calls. Blank text would be refused there."""
-    if all(block.get("type") in _PLAIN for block in content):
+    if all(_word(block.get("type")) in _PLAIN for block in content):
         return None
     kept = [block for block in map(_sendable, content) if block.get("type") != "text" or block["text"].strip()]
     return {WIRE: {"content": kept, "after": made_after(body)}}
@@ -143,6 +143,10 @@ def _sendable(block: JsonObject) -> JsonObject:
     if block.get("type") == "text" and not isinstance(block.get("text"), str):
         return {"type": "text", "text": ""}
     return block | {"input": tool_input(_arguments(block.get("input")))} if block.get("type") == "tool_use" else block
+
+
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _count(value: Json) -> int | None:
@@ -211,9 +215,9 @@ class MessageStream:
         self._events = Events()
         self._message: JsonObject = {}
         self._blocks: list[_Block] = []
-        self._at: dict[Json, _Block] = {}
+        self._at: dict[int | None, _Block] = {}
         self._complete = False
-        self._handlers: dict[Json, Callable[[JsonObject], None]] = {
+        self._handlers: dict[str, Callable[[JsonObject], None]] = {
             "message_start": self._begin,
             "content_block_start": self._begin_block,
             "content_block_delta": self._grow_block,
@@ -243,7 +247,7 @@ class MessageStream:
             except (ValueError, RecursionError):
                 raise self._refuse("streamed an event that is no JSON", retryable=True) from None
             if is_object(document):
-                handle = self._handlers.get(document.get("type", event.name))
+                handle = self._handlers.get(_word(document.get("type")) or event.name)
                 if handle is not None:  # pings, and what the service may add one day
                     handle(document)
 
@@ -255,14 +259,14 @@ class MessageStream:
         block: Json = event.get("content_block")
         started = _Block(dict(block) if is_object(block) else {})
         self._blocks.append(started)
-        self._at[event.get("index")] = started
+        self._at[_count(event.get("index"))] = started
 
     def _grow_block(self, event: JsonObject) -> None:
-        block = self._at.get(event.get("index"), self._blocks[-1] if self._blocks else None)
+        block = self._at.get(_count(event.get("index")), self._blocks[-1] if self._blocks else None)
         delta: Json = event.get("delta")
         if block is None or not is_object(delta):
             return
-        name = _GROWING.get(delta.get("type", ""))
+        name = _GROWING.get(_word(delta.get("type")))
         text: Json = delta.get(name) if name else None
         if name is None or not isinstance(text, str):
             return
@@ -284,5 +288,5 @@ class MessageStream:
 
     def _fail(self, event: JsonObject) -> None:
         error: Json = event.get("error")
-        kind: Json = error.get("type") if is_object(error) else None
-        raise self._failure(_STATUSES.get(kind, 500) if isinstance(kind, str) else 500, event)
+        kind = _word(error.get("type")) if is_object(error) else ""
+        raise self._failure(_STATUSES.get(kind, 500), event)

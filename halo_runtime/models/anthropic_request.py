@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import Final, Literal, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.anthropic_schema import NotExpressible, parameters, structured
-from halo_runtime.models.base import Message, ModelRequest, ToolCall
+from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec
 from halo_runtime.models.chat import ToolNames, valid_text
 
 WIRE: Final = "anthropic"
@@ -64,11 +64,12 @@ def family(model: str) -> Family:
 
 
 def request_body(
-    request: ModelRequest, model: str, names: ToolNames, refused: Iterable[str] = ()
+    request: ModelRequest, model: str, names: ToolNames, refused: Collection[str] = ()
 ) -> tuple[JsonObject, tuple[str, ...]]:
     """The body of the POST, and what was left out of it. `refused` are settings that the service was seen to refuse."""
     takes = family(model)
-    body: JsonObject = {"model": model, "max_tokens": request.max_tokens or takes.max_tokens}
+    limit = takes.max_tokens if request.max_tokens is None else request.max_tokens
+    body: JsonObject = {"model": model, "max_tokens": limit}
     settings, warnings = _sampling(request, model, takes.sampling, refused)
     instructions = [message.content for message in request.messages if message.role == "system"]
     if request.json_schema is not None:
@@ -82,14 +83,7 @@ def request_body(
     if system:
         body["system"] = system
     if request.tools:
-        body["tools"] = [
-            {
-                "name": names[tool.name],
-                "description": valid_text(tool.description),
-                "input_schema": parameters(tool.parameters),
-            }
-            for tool in request.tools
-        ]
+        body["tools"] = [_tool(tool, names) for tool in request.tools]
     body["messages"] = _turns(request.messages, names, body)
     return body | settings, warnings
 
@@ -109,19 +103,23 @@ def told(content: Json) -> tuple[str, list[Json]]:
     return valid_text(text), [block.get("id") for block in blocks if block.get("type") == "tool_use"]
 
 
+def _tool(tool: ToolSpec, names: ToolNames) -> JsonObject:
+    description, schema = valid_text(tool.description), parameters(tool.parameters)
+    return {"name": names[tool.name], "description": description, "input_schema": schema}
+
+
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
 def _sampling(
-    request: ModelRequest, model: str, takes: Sampling, refused: Iterable[str]
+    request: ModelRequest, model: str, takes: Sampling, refused: Collection[str]
 ) -> tuple[JsonObject, tuple[str, ...]]:
     """The sampling settings that the model takes, and a warning for each that it does not."""
     made = {name: getattr(request, name) for name in ("temperature", "top_p")}
     made = {name: value for name, value in made.items() if value is not None}
-    left_out = {name: f"{model} does not take {name}; it was left out" for name in made if name in refused}
-    if takes == "none":
-        left_out = {name: f"{model} does not take {name}; it was left out" for name in made}
-    elif takes == "one" and len(made) == 2 and not left_out:
+    not_taken = made if takes == "none" else refused
+    left_out = {name: f"{model} does not take {name}; it was left out" for name in made if name in not_taken}
+    if takes == "one" and len(made) == 2 and not left_out:
         left_out = {"top_p": f"{model} does not take top_p beside temperature; it was left out"}
     return {name: value for name, value in made.items() if name not in left_out}, tuple(left_out.values())
 
@@ -229,7 +227,7 @@ def _text(content: str) -> list[JsonObject]:
     return [{"type": "text", "text": valid_text(content)}] if content.strip() else []
 
 
-def _tool_use(call: ToolCall, id_: str, names: Mapping[str, str]) -> JsonObject:
+def _tool_use(call: ToolCall, id_: str, names: ToolNames) -> JsonObject:
     return {"type": "tool_use", "id": id_, "name": names[call.name], "input": tool_input(call.arguments)}
 
 
