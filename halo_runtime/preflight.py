@@ -109,14 +109,34 @@ class Rehearsal:
         name = self.order.pipeline
         before = self._reuse.past.fingerprints
         now = Fingerprints(self._plan)
-        matcher = SequenceMatcher(None, before.all(name), now.all(name), autojunk=False)
-        for tag, old_start, old_end, new_start, new_end in matcher.get_opcodes():
-            olds, news = range(old_start, old_end), range(new_start, new_end)
-            for old, new in zip(olds, news, strict=False):
-                reason = None if tag == "equal" else now.difference(before, name, new) if old == new else None
-                yield self._paired(old, new, changed=tag != "equal", reason=reason)
-            yield from (self._new(new) for new in news[len(olds) :])
-            yield from (gone for old in olds[len(news) :] if (gone := self._gone(old)) is not None)
+        for tag, olds, news in _aligned(before.all(name), now.all(name)):
+            if tag == "equal":
+                for old, new in zip(olds, news, strict=True):
+                    yield self._paired(old, new, changed=False, reason=None)
+            else:
+                yield from self._edited(olds, news, now)
+
+    def _edited(self, olds: range, news: range, now: Fingerprints) -> Iterator[StageVerdict]:
+        """Verdicts where the programs differ: stages that are called alike are versions of each other."""
+        name, before = self.order.pipeline, self._reuse.past.fingerprints
+        labels = [stage.info.label for stage in before.stages(name)]
+        alike = _aligned([labels[old] for old in olds], [self._stages[new].info.label for new in news])
+        for tag, there, here in alike:
+            pairs = list(zip(olds[there.start : there.stop], news[here.start : here.stop], strict=False))
+            if tag == "replace" and any(self._asks(old) != (self._kind(new) in _QUESTIONS) for old, new in pairs):
+                pairs = []
+            for old, new in pairs:
+                reason = now.difference(before, name, new) if old == new else None
+                yield self._paired(old, new, changed=True, reason=reason)
+            yield from (self._new(new) for new in news[here.start + len(pairs) : here.stop])
+            rest = olds[there.start + len(pairs) : there.stop]
+            yield from (gone for old in rest if (gone := self._gone(old)) is not None)
+
+    def _asks(self, old: int) -> bool:
+        return self._reuse.past.fingerprints.stages(self.order.pipeline)[old].info.kind in _QUESTIONS
+
+    def _kind(self, new: int) -> str:
+        return self._stages[new].info.kind
 
     def _paired(self, old: int, new: int, *, changed: bool, reason: str | None) -> StageVerdict:
         entries = self._entries(old)
@@ -147,7 +167,7 @@ class Rehearsal:
         if not entries and not self._was_begun(index):
             return None
         old = self._reuse.past.fingerprints.stages(self.order.pipeline)[index].info
-        orphaned = old.kind in _QUESTIONS
+        orphaned = self._asks(index)
         reason = "its question was asked and is asked no more" if orphaned else "the program no longer has it"
         verdict: Verdict = "question orphaned" if orphaned else "gone"
         return StageVerdict(_last(entries), old.label, None, verdict, reason, self._cost(index))
@@ -179,6 +199,12 @@ class Rehearsal:
         root = f"{self.order.pipeline}/{index}"
         inside = [d for d in self._stored.stages if d["path"] == root or d["path"].startswith((f"{root}/", f"{root}#"))]
         return _total(call["cost"] for d in inside for call in d.get("news", {}).get("calls", ()))
+
+
+def _aligned(before: list[str], now: list[str]) -> Iterator[tuple[str, range, range]]:
+    """Where two lists are equal, and where they differ: the places in both, in order."""
+    for tag, *places in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        yield tag, range(places[0], places[1]), range(places[2], places[3])
 
 
 def _last(entries: list[JsonObject]) -> int | None:

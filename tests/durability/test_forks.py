@@ -273,6 +273,17 @@ async def test_a_question_that_is_asked_no_more_is_orphaned(tmp_path: Path) -> N
     assert "question orphaned" in [stage.verdict for stage in plan.stages]
 
 
+async def test_a_question_that_goes_and_a_stage_edited_behind_it_are_told_apart(tmp_path: Path) -> None:
+    project = await answered(tmp_path)
+    edited = ASKING.replace(
+        '    |! yield("Two?") as two\n    |> B.second("{{one}} {{two}}")', '    |> B.second("{{one}}")'
+    )
+    assert edited != ASKING
+    _, plan = await fork(project, edited, "old")
+    verdicts = [(stage.stage, stage.verdict) for stage in plan.stages]
+    assert verdicts[-2:] == [("|! yield", "question orphaned"), ("|> B.second", "edited after use")]
+
+
 async def test_a_paused_run_is_forked_with_its_question_open_in_both(tmp_path: Path) -> None:
     project = Project(tmp_path, REPLIES)
     old = await project.run(checked(ASKING), {"x": 1}, run_id="old")
