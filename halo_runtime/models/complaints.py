@@ -13,9 +13,16 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 QUOTA_OF_THE_DAY: Final = "QUOTA_OF_THE_DAY"
 """Our code for Google's refusals that hold until tomorrow, or until the account is allowed any request at all."""
 
+CONTEXT_FULL: Final = "CONTEXT_FULL"
+"""Our code for refusals of more than a model can read at once."""
+
 _SECONDS: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _TOLD_SECONDS: Final = re.compile(r"(?:available|resets) in ~?(\d{1,9}(?:\.\d{1,9})?) ?s")
 _NOTHING_ALLOWED: Final = re.compile(r"\blimit: 0\b")
+_TOO_LONG: Final = re.compile(
+    r"maximum context length|context (?:window|limit|size)|prompt is too long|exceeds? the maximum number of tokens",
+    re.IGNORECASE,
+)
 
 
 @record
@@ -50,6 +57,8 @@ def _read_error(error: JsonObject) -> Complaint:
     codes = {str(code) for code in (error.get("type"), error.get("code"), single, *_reasons(listed))}
     if _NOTHING_ALLOWED.search(text) or any("PerDay" in quota for quota in _quotas(listed)):
         codes.add(QUOTA_OF_THE_DAY)
+    if _TOO_LONG.search(text) or "context_length_exceeded" in codes:
+        codes.add(CONTEXT_FULL)
     return Complaint(text, frozenset(codes), next(_delays(listed), _told_delay(text)))
 
 

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 from halo_lang.records import record
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
-from halo_runtime.models.complaints import QUOTA_OF_THE_DAY, read_complaint
+from halo_runtime.models.complaints import CONTEXT_FULL, QUOTA_OF_THE_DAY, read_complaint
 from halo_runtime.models.retry import is_retryable, retry_after
 from halo_runtime.redaction import Redactor
 
@@ -211,14 +211,18 @@ class JsonService:
         hopeless = _of_code(_HOPELESS, complaint.codes) if answer.status == 429 else ""
         usual = hopeless or _of_code(_REASONS, complaint.codes) or _ADVICE.get(answer.status, "")
         advice = self._filled(self.endpoint.advice.get(answer.status, usual))
+        told = f": {detail.removesuffix('.') if advice else detail}" if detail else ""
         asked = retry_after(answer.headers)
-        return ModelError(
-            self._named(f"answered {answer.status}{f': {detail}' if detail else ''}{advice}"),
+        error = ModelError(
+            self._named(f"answered {answer.status}{told}{advice}"),
             retryable=_may_retry(answer, bool(hopeless)) and (repeatable or answer.status < 500),
             status=answer.status,
             retry_after=complaint.retry_after if asked is None else asked,
             detail=detail or None,
         )
+        if answer.status in (400, 413) and CONTEXT_FULL in complaint.codes:
+            error.hint = _SHORTEN
+        return error
 
     def _document(self, answer: Answer, repeatable: bool = True) -> JsonObject:
         """The JSON object of an answer; raises for a status that is no success, and for everything else."""
@@ -249,6 +253,7 @@ class JsonService:
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"
+_SHORTEN: Final = "the model's context is full: give the call less to read, or take a model with more room"
 _OUT_OF_CREDIT: Final = "; the account behind {key} has no credit left"
 _NO_CREDIT: Final = (
     "insufficient_quota",

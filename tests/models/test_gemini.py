@@ -642,6 +642,15 @@ async def test_details_of_any_shape_do_no_harm(server: FakeGemini, gemini: Gemin
     assert (error.retryable, error.retry_after, error.detail) == (True, None, "no")
 
 
+async def test_a_full_context_is_told_with_what_to_do(server: FakeGemini, gemini: Gemini) -> None:
+    message = "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."
+    server.answer(refusal(400, message), refusal(400, "max_output_tokens must be positive"))
+    error = await failed(gemini)
+    assert error.detail == message
+    assert "context is full" in (error.hint or "")
+    assert (await failed(gemini)).hint is None
+
+
 async def test_a_stream_that_is_refused_may_have_its_error_in_a_list(server: FakeGemini, gemini: Gemini) -> None:
     server.answer(reply([failure(429, "slow down", "RESOURCE_EXHAUSTED", RETRY)], 429))
     error = await failed(gemini, [])
