@@ -14,7 +14,7 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.anthropic_request import WIRE, made_after, told, tool_input
 from halo_runtime.models.base import ModelReply, OnDelta, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, Refuse, ToolNames, valid_text
+from halo_runtime.models.chat import MAX_TOLD, WARNINGS, Refuse, ToolNames, count, told_failure, valid_text
 from halo_runtime.models.streams import Event, Events
 
 _STOPS: Final[dict[str, Stop]] = {
@@ -25,8 +25,8 @@ _STOPS: Final[dict[str, Stop]] = {
 """Reasons to stop that mean more than an end; the service may invent others."""
 
 _WARNINGS: Final[dict[str, str]] = {
-    "max_tokens": "the reply was cut off at its token limit",
-    "refusal": "the model declined to answer",
+    "max_tokens": WARNINGS["length"],
+    "refusal": WARNINGS["refusal"],
     "model_context_window_exceeded": "the reply was cut off where the model's context was full",
     "pause_turn": "the service paused in the middle of its turn; the reply is not whole",
 }
@@ -65,14 +65,14 @@ def usage_of(usage: Json) -> Usage:
     """Tokens as Halo counts them: the service's `input_tokens` leave out what was read from and put into its cache."""
     if not is_object(usage):
         return Usage()
-    uncached, cached = _count(usage.get("input_tokens")), _count(usage.get("cache_read_input_tokens"))
-    written = _count(usage.get("cache_creation_input_tokens"))
+    uncached, cached = count(usage.get("input_tokens")), count(usage.get("cache_read_input_tokens"))
+    written = count(usage.get("cache_creation_input_tokens"))
     details: Json = usage.get("output_tokens_details")
     return Usage(
         input=None if uncached is None else uncached + (cached or 0) + (written or 0),
-        output=_count(usage.get("output_tokens")),
+        output=count(usage.get("output_tokens")),
         cached=cached,
-        reasoning=_count(details.get("thinking_tokens")) if is_object(details) else None,
+        reasoning=count(details.get("thinking_tokens")) if is_object(details) else None,
         cache_written=written,
     )
 
@@ -83,10 +83,7 @@ def usage_of(usage: Json) -> Usage:
 def _blocks(document: JsonObject, refuse: Refuse) -> list[JsonObject]:
     content: Json = document.get("content")
     if not is_list(content):
-        error: Json = document.get("error")
-        said: Json = error.get("message") if is_object(error) else error
-        detail = f": {' '.join(said.split())[:MAX_TOLD]}" if isinstance(said, str) else ""
-        raise refuse(f"answered without any content{detail}")
+        raise refuse(f"answered without any content{told_failure(document.get('error'))}")
     return [block for block in content if is_object(block)]
 
 
@@ -147,10 +144,6 @@ def _sendable(block: JsonObject) -> JsonObject:
 
 def _word(value: Json) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _count(value: Json) -> int | None:
-    return value if type(value) is int and value >= 0 else None
 
 
 # --- a stream ---------------------------------------------------------------------------------------------------------
@@ -259,10 +252,10 @@ class MessageStream:
         block: Json = event.get("content_block")
         started = _Block(dict(block) if is_object(block) else {})
         self._blocks.append(started)
-        self._at[_count(event.get("index"))] = started
+        self._at[count(event.get("index"))] = started
 
     def _grow_block(self, event: JsonObject) -> None:
-        block = self._at.get(_count(event.get("index")), self._blocks[-1] if self._blocks else None)
+        block = self._at.get(count(event.get("index")), self._blocks[-1] if self._blocks else None)
         delta: Json = event.get("delta")
         if block is None or not is_object(delta):
             return

@@ -94,7 +94,7 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelR
     choice = _first(document.get("choices"))
     message = None if choice is None else choice.get("message")
     if choice is None or not is_object(message):
-        raise refuse(f"answered without any choice{_told(document.get('error'))}")
+        raise refuse(f"answered without any choice{told_failure(document.get('error'))}")
     calls = _tool_calls(message.get("tool_calls"), names)
     text = _text(message.get("content"))
     refusal = message.get("refusal")
@@ -159,7 +159,7 @@ def _objects(schema: Json) -> Iterable[JsonObject]:
         yield from _objects(child)
 
 
-def _told(error: Json) -> str:
+def told_failure(error: Json) -> str:
     """What a service says that reports its failures under status 200, as gateways do."""
     message: Json = error.get("message") if is_object(error) else error
     return f": {' '.join(message.split())[:MAX_TOLD]}" if isinstance(message, str) and message else ""
