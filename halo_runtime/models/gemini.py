@@ -64,7 +64,10 @@ FAMILIES: Final = (
 
 
 class Gemini:
-    """A ModelProvider for generateContent; its key and address are read from `env` once."""
+    """A ModelProvider for generateContent; its key and address are read from `env` once.
+
+    It remembers which settings the service refused to a model, so that each costs one request at most.
+    """
 
     def __init__(self, env: Mapping[str, str]) -> None:
         keys = {name: key for name in KEY_VARIABLES if (key := env.get(name, "").strip())}
