@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress
 from operator import attrgetter
 
 from halo_lang.checks import DECLARATION_CHECKS, PROGRAM_CHECKS, SUMMARY_CHECKS
+from halo_lang.checks.supply import Supply, supply_of
 from halo_lang.checks.whole import Finding, Known, PriceLookup, Summary, Whole, summarize
 from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic, Severity
@@ -137,16 +139,22 @@ def _checked(edit: _Edit, symbols: Symbols, previous: Analysis | None) -> tuple[
 
 
 def _known(unit: Unit, declaration: Declaration) -> Known:
-    return Known(declaration, interface_of(declaration), summarize(declaration, broken=bool(unit.diagnostics)))
+    summary = summarize(declaration, broken=bool(unit.diagnostics))
+    return Known(declaration, interface_of(declaration), summary, supply_of(declaration))
 
 
 def _differs(previous: Analysis, whole: Whole, edit: _Edit) -> bool:
     """Whether a summary changed, or prices are looked up elsewhere; what names stand for is known to be the same."""
-    return previous.whole.is_priced is not whole.is_priced or _facts(edit.came) != _facts(edit.went)
+    asking = whole.symbols.asking
+    return previous.whole.is_priced is not whole.is_priced or _facts(edit.came, asking) != _facts(edit.went, asking)
 
 
-def _facts(known: dict[Unit, Known]) -> Counter[tuple[str, Interface, Summary]]:
-    return Counter((one.declaration.name.text, one.interface, one.summary) for one in known.values())
+def _facts(known: dict[Unit, Known], asking: Set[str]) -> Counter[tuple[str, Interface, Summary, Supply | None]]:
+    # What a pipeline has for its agents changes with every letter of a result's name, and seldom does one ask for it.
+    return Counter(
+        (one.declaration.name.text, one.interface, one.summary, one.supply if one.supply.reaches(asking) else None)
+        for one in known.values()
+    )
 
 
 def _check_unit(unit: Unit, known: Known, symbols: Symbols) -> Checked:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from halo_lang import catalog
 from halo_lang.nodes import Agent, Boolean, Declaration, Pipeline, Policy, Provider, Schema, String, TypeRef
@@ -32,14 +32,19 @@ class Kind(StrEnum):
     """Declared by something that does not parse; nothing is reported about it."""
 
 
+Asked: TypeAlias = tuple[str, str]
+"""What a system prompt asks its agent's callers for: `input`, `data` or nothing (which is either), and a name."""
+
+
 @record
 class Interface:
     """What others can see of a declaration; free of places, so that moving or editing its inside changes nothing.
 
     `parameters` are a pipeline's; `provider` is a tool's, `changes` whether it can change anything; `contains` are the
     schemas that a schema holds without an Array between. An agent's are `equips`, `requires`, and `fills`: the
-    parameters of its callers that its system prompt may read (see `parameter_at`). `asks_json` tells of an agent
-    that its system prompt asks for JSON, of a policy that it demands it.
+    parameters of its callers that its system prompt may read (see `parameter_at`), and `asks`: all that this prompt
+    needs of them to be filled in, unless the agent is a shadow, which reads what another one does. `asks_json` tells of
+    an agent that its system prompt asks for JSON, of a policy that it demands it.
     """
 
     kind: Kind
@@ -50,6 +55,7 @@ class Interface:
     equips: frozenset[str] = frozenset()
     requires: frozenset[str] = frozenset()
     fills: frozenset[str] = frozenset()
+    asks: frozenset[Asked] = frozenset()
     asks_json: bool = False
 
 
@@ -83,6 +89,17 @@ def parameter_at(path: Sequence[str]) -> str | None:
     return None
 
 
+def asked_at(path: Sequence[str]) -> Asked | None:
+    """What a path in a system prompt asks the callers of its agent for; None where they have no part in it."""
+    match path:
+        case ["context", "input" | "data" as namespace, name, *_]:
+            return namespace, name
+        case ["context" | "current" | "Env", *_]:
+            return None
+        case _:
+            return "", path[0]
+
+
 def asks_for_json(text: str) -> bool:
     """Whether an instruction or system prompt has the word JSON in it (spec 12.3)."""
     return _WORD_JSON.search(text) is not None
@@ -104,27 +121,30 @@ def _schema(node: Schema) -> Interface:
 
 
 def _agent(node: Agent) -> Interface:
-    system = _system_prompt(node)
-    fills = (parameter_at(found.segments) for found in placeholders(system)) if "{{" in system else ()
+    prompt = system_prompt(node)
+    system = prompt.value if prompt is not None else ""
+    paths = [found.segments for found in placeholders(system)] if "{{" in system else []
+    is_shadow = any(directive.name.text == "shadow" for directive in node.directives)
     return Interface(
         Kind.AGENT,
         equips=frozenset(name.text for name in node.names("equips")),
         requires=frozenset(name.text for name in node.names("requires")),
-        fills=frozenset(name for name in fills if name is not None),
+        fills=frozenset(name for name in map(parameter_at, paths) if name is not None),
+        asks=frozenset(asked for asked in map(asked_at, paths) if asked is not None and not is_shadow),
         asks_json=asks_for_json(system),
     )
 
 
-def _system_prompt(node: Agent) -> str:
-    """The `system` modifier, else the entry in the brackets."""
+def system_prompt(node: Agent) -> String | None:
+    """An agent's system prompt: the `system` modifier, else the entry in the brackets."""
     if node.system is not None:
-        return node.system.value
+        return node.system
     known = catalog.AGENT_SETTINGS.by_name
     for setting in node.config:
         entry = known.get(setting.name.text) if setting.name is not None else None
         if entry is not None and entry.name == "system" and isinstance(setting.value, String):
-            return setting.value.value
-    return ""
+            return setting.value
+    return None
 
 
 def _pipeline(node: Pipeline) -> Interface:
@@ -182,6 +202,11 @@ class Symbols:
         if found is None:  # one pass for all the hints of a program, however many they are
             found = self._listings[kinds] = tuple(sorted(self.of_kind(*kinds)))
         return found
+
+    @cached_property
+    def asking(self) -> frozenset[str]:
+        """The agents whose system prompts ask their callers for something."""
+        return frozenset(name for name, interface in self.interfaces.items() if interface.asks)
 
     def is_ghost(self, name: str) -> bool:
         """Whether a name is declared by something that does not parse."""

@@ -17,7 +17,8 @@ WARNINGS: tuple[Code, ...] = (
         "warning",
         "a placeholder that cannot resolve",
         "A `{{…}}` names a parameter, a result of an earlier stage, `current` or `context.…`; any other stays in the "
-        "text as it is written. `{{Env.X}}` is never filled in.",
+        "text as it is written. A system prompt is filled in where its agent is called, so there a name must mean "
+        "something in one of the pipelines that call it. `{{Env.X}}` is never filled in.",
         f'{_AGENT}pipeline Main(name: String) -> Result: name |> Bot.greet("Hello {{{{nmae}}}}")',
         f'{_AGENT}pipeline Main(name: String) -> Result: name |> Bot.greet("Hello {{{{name}}}}")',
     ),

@@ -21,6 +21,7 @@ from halo_lang.checks import (
     flow,
     oversight,
     permissions,
+    prompts,
     recursion,
     references,
     secrets,
@@ -75,6 +76,7 @@ SUMMARY_CHECKS: Final[tuple[SummaryCheck, ...]] = (
     unused.declarations,
     recursion.endless_pipelines,
     endings.stages_behind,
+    prompts.unfilled_prompts,
     oversight.unguarded_agents,
     oversight.unpriced_budgets,
 )

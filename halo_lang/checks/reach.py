@@ -34,9 +34,8 @@ class Reach:
         self._methods: set[str] = set()
         """Results by the name of their method."""
         self._namespaces: set[str] = set()
-        earliest = earliest_readers(pipeline.stages)
-        for number, stage in enumerate(pipeline.stages):
-            self._add(stage, min(number + 1, earliest[number]))
+        for stage, reader in readers(pipeline.stages):
+            self._add(stage, reader)
 
     def has(self, name: str, stage: int) -> bool:
         """Whether `name` is a parameter, or a result that stage number `stage` can read."""
@@ -112,6 +111,12 @@ def reach_of(pipeline: Pipeline, scope: Scope) -> Reach:
     if not isinstance(found, Reach):
         found = scope.shared[Reach] = Reach(pipeline, scope)
     return found
+
+
+def readers(stages: Sequence[Stage]) -> Iterator[tuple[Stage, int]]:
+    """Each stage with the number of the first stage that can read what it leaves behind."""
+    earliest = earliest_readers(stages)
+    yield from ((stage, min(number + 1, earliest[number])) for number, stage in enumerate(stages))
 
 
 def earliest_readers(stages: Sequence[Stage]) -> list[int]:

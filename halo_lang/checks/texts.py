@@ -9,12 +9,12 @@ from halo_lang import nodes
 from halo_lang.checks.reach import NAMESPACES, Reach, reach_of
 from halo_lang.checks.walk import arguments, conditions, inside, leaves, operands, written_values
 from halo_lang.diagnostics import Diagnostic, Fix, Severity
-from halo_lang.nodes import Declaration, Pipeline, Stage, String
+from halo_lang.nodes import Agent, Declaration, Pipeline, Stage, String
 from halo_lang.placeholders import placeholders as placeholders_of
 from halo_lang.source import Span
 from halo_lang.spelling import Guess, nearest
 from halo_lang.strings import Literal
-from halo_lang.symbols import Scope
+from halo_lang.symbols import Scope, system_prompt
 
 
 def placeholders(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -24,12 +24,15 @@ def placeholders(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]
     if isinstance(declaration, Pipeline):
         yield from _in_pipeline(declaration, scope)
         return
-    # A system prompt is filled where its agent is called, so only what never resolves is known here.
+    # A system prompt is filled where its agent is called, so only what never resolves is known here; see prompts.py.
+    prompt = system_prompt(declaration) if isinstance(declaration, Agent) else None
     for value in written_values(declaration):
         if isinstance(value, String):
-            for path, span in _placeholders(value, scope):
+            for path, span in written_placeholders(value, scope.text):
                 if path[0] == "Env":
-                    yield _unresolved(path, span, _NO_ENV)
+                    yield unresolved(path, span, _NO_ENV)
+                elif value is prompt and (flaw := _namespace_flaw(path)) is not None:
+                    yield unresolved(path, span, *flaw)
 
 
 def escapes(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -75,14 +78,14 @@ def stage_texts(stage: Stage) -> Iterator[tuple[String, frozenset[str]]]:
 
 
 def _unresolved_in(text: String, reach: Reach, stage: int, local: frozenset[str], scope: Scope) -> Iterator[Diagnostic]:
-    for path, span in _placeholders(text, scope):
+    for path, span in written_placeholders(text, scope.text):
         if path[0] == "Env":
-            yield _unresolved(path, span, _NO_ENV)
+            yield unresolved(path, span, _NO_ENV)
         elif path[0] == "context":
             if (flaw := _context_flaw(path, reach, stage, scope)) is not None:
-                yield _unresolved(path, span, *flaw)
+                yield unresolved(path, span, *flaw)
         elif path[0] not in local and path[0] != "current" and not reach.resolves(path, stage) and not scope.broken:
-            yield _unresolved(path, span, _UNKNOWN, reach.nearest_path(path, stage))
+            yield unresolved(path, span, _UNKNOWN, reach.nearest_path(path, stage))
 
 
 _UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or `context.…`"
@@ -90,9 +93,8 @@ _UNKNOWN: Final = "name a parameter, a result of an earlier stage, `current` or 
 
 def _context_flaw(path: tuple[str, ...], reach: Reach, stage: int, scope: Scope) -> tuple[str, Guess | None] | None:
     """Why a path below `context` leads nowhere, and the path that was probably meant."""
-    if len(path) > 1 and path[1] not in NAMESPACES:
-        guess = nearest(path[1], NAMESPACES)
-        return f"`context` has {', '.join(sorted(NAMESPACES))}", guess and guess.within(path, 1)
+    if (flaw := _namespace_flaw(path)) is not None:
+        return flaw
     if len(path) > 2 and path[1] == "input" and path[2] not in reach.parameters:
         guess = nearest(path[2], reach.parameters)
         return "`context.input` has the pipeline's parameters", guess and guess.within(path, 2)
@@ -102,17 +104,26 @@ def _context_flaw(path: tuple[str, ...], reach: Reach, stage: int, scope: Scope)
     return None
 
 
-def _unresolved(path: tuple[str, ...], span: Span, hint: str, meant: Guess | None = None) -> Diagnostic:
+def _namespace_flaw(path: tuple[str, ...]) -> tuple[str, Guess | None] | None:
+    if len(path) < 2 or path[0] != "context" or path[1] in NAMESPACES:
+        return None
+    guess = nearest(path[1], NAMESPACES)
+    return f"`context` has {', '.join(sorted(NAMESPACES))}", guess and guess.within(path, 1)
+
+
+def unresolved(path: tuple[str, ...], span: Span, hint: str, meant: Guess | None = None) -> Diagnostic:
+    """HL501 at the place of a placeholder."""
     message = f"`{{{{{'.'.join(path)}}}}}` resolves to nothing here and stays as it is written"
     hint = f"did you mean `{meant.name}`?" if meant is not None else hint
     fix = Fix(span, f"{{{{{meant.name}}}}}") if meant is not None and meant.certain else None
     return Diagnostic("HL501", Severity.WARNING, message, span, hint, fix=fix)
 
 
-def _placeholders(text: String, scope: Scope) -> Iterator[tuple[tuple[str, ...], Span]]:
+def written_placeholders(text: String, source: str) -> Iterator[tuple[tuple[str, ...], Span]]:
+    """The paths of a string's placeholders, each with the placeholder's place in `source`, where the string stands."""
     if "{{" not in text.value:
         return
-    literal = Literal(scope.source(text.span))
+    literal = Literal(source[text.span.start : text.span.end])
     for found in placeholders_of(text.value):
         yield found.segments, inside(literal, text.span, Span(found.start, found.end))
 

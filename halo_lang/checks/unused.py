@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Final
@@ -11,7 +10,6 @@ from halo_lang import nodes
 from halo_lang.checks.walk import calls, condition_paths, written_values
 from halo_lang.checks.whole import Finding, Whole
 from halo_lang.diagnostics import Diagnostic, Severity
-from halo_lang.lexicon import NAME
 from halo_lang.nodes import Declaration, Pipeline
 from halo_lang.placeholders import placeholders
 from halo_lang.source import Span
@@ -24,9 +22,6 @@ _HINTS: Final = {
     Kind.SCHEMA: "let a pipeline result in it, or remove it",
 }
 """What can be unused; pipelines are what people run."""
-_WORD: Final = re.compile(NAME)
-_LONG: Final = 100_000
-"""Characters of broken text from which on it is not searched for names at every keystroke."""
 
 
 def declarations(whole: Whole) -> Iterator[Finding]:
@@ -79,15 +74,9 @@ def _paths(pipeline: Pipeline, scope: Scope) -> Iterator[tuple[str, ...]]:
 
 
 def _unused_declarations(names: Iterable[str], whole: Whole) -> Iterator[Diagnostic]:
-    broken = [unit.text for unit in whole.program.units if unit.diagnostics]
-    if sum(map(len, broken)) > _LONG:
-        return
-    # What does not parse may use any name that stands in it, and a misspelt name was probably meant to be another.
-    maybe = {name for text in broken for name in _WORD.findall(text)}
-    maybe.update(told.fix.text for told in whole.told if told.code == "HL203" and told.fix is not None)
     for name in names:
         declaration = whole.program.find(name)
-        if name not in maybe and declaration is not None:
+        if declaration is not None and not whole.may_mention(name):
             kind = whole.symbols.interfaces[name].kind
             what = declaration.kind if isinstance(declaration, nodes.Provider) else kind.value
             place = whole.program.span(declaration, declaration.name.span)

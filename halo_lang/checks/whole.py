@@ -6,6 +6,7 @@ declarations; where these stand now is looked up when a finding is reported.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,14 +14,19 @@ from typing import Final, Protocol, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.checks.references import tool_names
+from halo_lang.checks.supply import Supply
 from halo_lang.checks.unreachable import chosen_arms, ends_run, is_exhaustive
 from halo_lang.checks.walk import calls, leaves, type_names, written_values
 from halo_lang.diagnostics import Diagnostic
+from halo_lang.lexicon import NAME
 from halo_lang.nodes import Argument, Call, Declaration, Pipeline, Stage
 from halo_lang.program import Program
 from halo_lang.records import record
 from halo_lang.symbols import Interface, Symbols
 
+_WORD: Final = re.compile(NAME)
+_LONG: Final = 100_000
+"""Characters of broken text from which on it is not searched for names at every keystroke."""
 AUTO: Final = "auto"
 """Stands for all tools that an agent equips."""
 
@@ -57,6 +63,8 @@ class Known:
     declaration: Declaration
     interface: Interface
     summary: Summary
+    supply: Supply
+    """What a pipeline has for the agents that it calls; of others none."""
 
 
 class Entry(Protocol):
@@ -84,6 +92,19 @@ class Whole:
     def known(self) -> list[Known]:
         """What is known of the declarations, in order; made when it is asked for, which few edits do."""
         return [self.entries[id(unit)].known for unit in self.program.units if unit.declaration is not None]
+
+    def may_mention(self, name: str) -> bool:
+        """Whether a name may be used where that cannot be seen: in what does not parse, or by a misspelling of it."""
+        return self._doubtful is None or name in self._doubtful
+
+    @cached_property
+    def _doubtful(self) -> set[str] | None:
+        """The names that may be used unseen; None for any."""
+        broken = [unit.text for unit in self.program.units if unit.diagnostics]
+        if sum(map(len, broken)) > _LONG:
+            return None
+        meant = {told.fix.text for told in self.told if told.code == "HL203" and told.fix is not None}
+        return meant.union(*map(_WORD.findall, broken))
 
 
 Finding: TypeAlias = Callable[[Whole], Iterator[Diagnostic]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from halo_lang import Severity
-from tests.lang.checking import BOT, body, found, marked, only
+from halo_lang import Severity, check, parse
+from tests.lang.checking import BOT, analysis, body, found, marked, only
 
 # --- HL501
 
@@ -83,8 +83,108 @@ def test_the_place_of_a_placeholder_is_right_behind_escapes_and_in_long_strings(
     assert found(body('|> Bot.go("""\n      one\n      two {{y}}\n      """)')) == ["HL501 5:11"]
 
 
-def test_a_system_prompt_is_judged_for_env_alone() -> None:
-    assert found('agent A [openai/gpt-4o-mini]\n  system "{{whoever}} {{Env.KEY}}"') == ["HL501 2:23"]
+def test_a_system_prompt_that_nobody_fills_is_judged_for_what_never_resolves() -> None:
+    texts = "{{whoever}} {{context.data.x}} {{Env.KEY}} {{context.inptu.x}}"
+    assert marked(f'agent A [openai/gpt-4o-mini]\n  system "{texts}"') == [
+        "HL501 {{Env.KEY}}",
+        "HL501 {{context.inptu.x}}",
+    ]
+
+
+def prompted(text: str, pipelines: str, *, directives: str = "") -> str:
+    """An agent `A` with a system prompt, its helper `B`, and pipelines."""
+    return f'{directives}agent A [openai/gpt-4o-mini]\n  system "{text}"\nagent B [openai/gpt-4o-mini]\n{pipelines}'
+
+
+CALLER = "pipeline P(who: String) -> R:\n  who |> B.look() as seen |> A.go() as done |> B.look() as last\n"
+OTHER = "pipeline Q(other: String) -> R: other |> B.find() as later |> A.go()\n"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("who", "who.x", "context.input.who"),
+        *("seen", "look", "B.look", "B", "context.data", "context.data.seen.0"),
+        *("current", "context", "context.current.x", "context.meta.x"),
+    ],
+)
+def test_a_system_prompt_may_read_what_a_caller_of_its_agent_has(path: str) -> None:
+    assert found(prompted(f"{{{{{path}}}}}", CALLER)) == []
+    assert found(prompted(f"{{{{{path}}}}}", OTHER + CALLER)) == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("nobody", "done", "go", "last", "A"),
+        *("context.input.nobody", "context.input.seen", "context.data.who", "context.data.last.x"),
+    ],
+)
+def test_what_no_caller_of_an_agent_has_is_reported_in_its_system_prompt(path: str) -> None:
+    assert marked(prompted(f"{{{{{path}}}}}", CALLER)) == [f"HL501 {{{{{path}}}}}"]
+    assert marked(prompted(f"{{{{{path}}}}}", OTHER + CALLER)) == [f"HL501 {{{{{path}}}}}"]
+
+
+def test_a_near_name_of_a_caller_is_offered_for_a_system_prompt() -> None:
+    unresolved = only(prompted("{{context.input.woh}} {{who}}", CALLER))
+    assert (unresolved.hint, unresolved.fix and unresolved.fix.text) == (
+        "did you mean `context.input.who`?",
+        "{{context.input.who}}",
+    )
+
+
+def test_each_lends_its_item_and_index_to_the_agent_that_it_calls() -> None:
+    texts = "{{item}} {{index}} {{all}}"
+    each = "pipeline P(x: Array<String>) -> R: x |* each(item in x) => A.go() as all\n"
+    assert marked(prompted(texts, each)) == ["HL501 {{all}}"]
+    assert marked(prompted(texts, each.replace("A.go", "B.go") + "pipeline Q() -> R: |> A.go()\n")) == [
+        "HL501 {{item}}",
+        "HL501 {{index}}",
+        "HL501 {{all}}",
+    ]
+
+
+def test_a_loop_brings_later_results_to_the_system_prompt_of_an_earlier_agent() -> None:
+    straight = "pipeline P(x: String) -> R:\n  x |> A.go() as draft |> B.judge() as score"
+    assert marked(prompted("{{score}}", straight)) == ["HL501 {{score}}"]
+    assert marked(prompted("{{score}}", f'{straight} |<> loop(A, "score < 8")')) == []
+
+
+@pytest.mark.parametrize(
+    "pipelines",
+    [
+        pytest.param("", id="nobody calls the agent"),
+        pytest.param("pipeline P(x: String) -> R: x |> B.go()\n", id="another agent is called"),
+        pytest.param("pipeline P() -> R: |> A.go()\npipeline Q(nobody: String -> R: |> A.go()\n", id="no head"),
+        pytest.param("pipeline P() -> R:\n  |> A.go()\npipeline Q() -> R:\n  |> (\n  |> A.go()\n", id="lost stages"),
+    ],
+)
+def test_a_system_prompt_is_not_judged_where_its_callers_are_not_known(pipelines: str) -> None:
+    assert not [line for line in marked(prompted("{{nobody}}", pipelines)) if line.startswith("HL501")]
+
+
+def test_a_shadow_reads_what_the_agent_beside_it_can() -> None:
+    pipelines = "pipeline P(who: String) -> R: who |> B.go()\npipeline Q() -> R: |> A.go()\n"
+    assert found(prompted("{{who}}", pipelines, directives="@shadow(B)\n")) == []
+
+
+def test_a_system_prompt_in_brackets_is_judged_alike() -> None:
+    text = 'agent A [openai/gpt-4o-mini, system: "a\\n{{nobody}}"]\npipeline P() -> R: |> A.go()'
+    assert marked(text) == ["HL501 {{nobody}}"]
+
+
+def test_system_prompts_are_judged_anew_when_a_caller_changes() -> None:
+    text = prompted("{{who}}", CALLER)
+    version = analysis(text)
+    for old, new in (
+        ("who: String", "woh: String"),
+        ("as seen", "as who"),
+        ("as who", "as seen"),
+        ("woh: S", "who: S"),
+    ):
+        text = text.replace(old, new)
+        version = check(parse(text, version.program), version)
+        assert version.diagnostics == analysis(text).diagnostics
 
 
 def test_a_near_name_is_offered() -> None:
