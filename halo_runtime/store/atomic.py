@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -28,6 +29,30 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = False) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(folder: Path, pattern: str, before: float) -> None:
+    """Delete what kills have left of files that were being written, older than `before` (seconds since 1970).
+
+    `pattern` is that of the files' own names. Raises OSError.
+    """
+    for path in folder.glob(f".{pattern}.*"):
+        if path.stat().st_mtime < before:
+            path.unlink()
+
+
+def publish(hidden: Path, path: Path) -> None:
+    """Give a file that is whole its name. Raises FileExistsError where another has it, OSError."""
+    try:
+        os.link(hidden, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links: nothing there both names a file and sees that the name is free
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path) from None
+        hidden.rename(path)
+    else:
+        hidden.unlink()
 
 
 def sync_folder(folder: Path) -> None:

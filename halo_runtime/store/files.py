@@ -20,7 +20,7 @@ from halo_lang.records import record
 from halo_runtime.errors import RunBusy, StoreError, UnknownRun
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
-from halo_runtime.store.atomic import write_atomically
+from halo_runtime.store.atomic import remove_leftovers, write_atomically
 from halo_runtime.store.blobs import Blobs, names_in, remove_unused
 from halo_runtime.store.format import Reading, read_lines
 from halo_runtime.store.index import Index, Seal, Summary
@@ -240,10 +240,12 @@ class FileRunStore:
         """Delete runs with all that is theirs; those at work are left. The ids that are gone. Raises StoreError."""
         try:
             gone = [run_id for run_id in run_ids if self._removed(run_id)]
+            young = now.timestamp() - _YOUNG_SECONDS
+            remove_leftovers(self.folder, "*.jsonl", young)
             if gone:
                 self._index.forget(gone)
                 used = {name for path in self.folder.glob("*.jsonl*") for name in names_in(path.read_bytes())}
-                remove_unused(self.folder / "blobs", used, now.timestamp() - _YOUNG_SECONDS)
+                remove_unused(self.folder / "blobs", used, young)
         except OSError as failure:
             raise StoreError(f"{failure.filename} cannot be deleted: {failure.strerror}") from None
         return gone

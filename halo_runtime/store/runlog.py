@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,19 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from halo_runtime.engine.journal import EffectRecord, StageEntry
-from halo_runtime.errors import RunBusy, StoreError
+from halo_runtime.errors import StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
-from halo_runtime.store.atomic import make_folder, sync_folder
+from halo_runtime.store.atomic import make_folder, publish, sync_folder
 from halo_runtime.store.blobs import LARGEST_INLINE, Blobs
 from halo_runtime.store.format import Sealer
 from halo_runtime.store.locks import Lock
 
 _SETTLED_WITHIN: Final = 0.02
 """Seconds of effects that a power cut may take from a run that asks for certainty; a kill takes nothing."""
-
-_PATIENCE_SECONDS: Final = 2.0
-"""How long a new journal waits for its claim."""
 
 _OUTSIDE: Final = ("model", "tool", "human", "event")
 
@@ -65,22 +63,39 @@ class RunLog:
     # --- opening and closing ------------------------------------------------------------------------------------
 
     def keep(self) -> None:
-        """From now on every line is on disk, those before included."""
+        """From now on every line is on disk, those before included. A kill meanwhile leaves no journal."""
         if self._file is not None:
             return
+        hidden = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         try:
-            make_folder(self.path.parent)
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            self.lock = Lock.take(self.path, patience=_PATIENCE_SECONDS)  # a listing may just be looking at it
+            self._begin(hidden)
+            publish(hidden, self.path)
         except OSError as failure:
+            self._give_up(hidden)
             raise self._failed(failure) from None
-        if self.lock is None:
-            raise RunBusy(f"another process has taken the new run {self.path.stem}")
+        except BaseException:
+            self._give_up(hidden)
+            raise
+        self._waiting.clear()
         if self._durable:
             sync_folder(self.path.parent)
-        waiting, self._waiting = self._waiting, []
-        for make in waiting:
+
+    def _begin(self, hidden: Path) -> None:
+        """Write what there is to a new file that nobody sees yet, and take the claim on it."""
+        make_folder(hidden.parent)
+        self._file = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self.lock = Lock.take(hidden)
+        for make in self._waiting:
             self._write(make())
+        if self._durable:
+            self.sync()
+
+    def _give_up(self, hidden: Path) -> None:
+        """Be as before `keep`."""
+        self.close()
+        with suppress(OSError):
+            hidden.unlink()
+        self._sealer, self._size = Sealer(), 0
 
     def go_on(self, lock: Lock, size: int, last_sum: str, hashes: list[str]) -> None:
         """Write behind the first `size` bytes of an existing file, whose trace has the entries of `hashes`."""

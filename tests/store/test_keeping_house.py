@@ -67,6 +67,18 @@ async def test_a_young_value_may_belong_to_a_line_that_is_being_written_and_stay
     assert len(blobs(project)) == 1
 
 
+async def test_what_a_kill_left_of_a_journal_that_began_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    await project.run(ASKS, {"x": 1}, run_id="r")
+    left = project.store.folder / ".dead.jsonl.0badcafe"
+    left.write_text("")
+    project.store.remove([], datetime.now(UTC))
+    assert left.exists()
+    project.store.remove([], LATER)
+    assert not left.exists()
+    assert [run["runId"] for run in project.store.runs(NOW)] == ["r"]
+
+
 async def test_values_of_damaged_and_newer_journals_stay(tmp_path: Path) -> None:
     project = Project(tmp_path)
     await project.run(ECHO, {"x": large("a")}, run_id="damaged")

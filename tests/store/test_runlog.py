@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from halo_runtime.engine.journal import EffectRecord, StageEntry, Step
 from halo_runtime.errors import StoreError
+from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.format import read_lines
 from halo_runtime.store.runlog import RunLog
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def started(root: Path) -> RunLog:
@@ -53,6 +59,34 @@ def test_a_log_that_is_kept_late_has_all_from_the_start_in_order(tmp_path: Path)
     log.stage(stage(1, "h1"), {"warnings": [{"message": "m"}]})
     assert kinds(log) == ["run", "effect", "stage", "begun", "stage"]
     log.close()
+
+
+def test_a_log_whose_process_dies_as_it_begins_leaves_no_run(tmp_path: Path) -> None:
+    def die() -> JsonObject:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return {}
+
+    if (child := os.fork()) == 0:
+        log = started(tmp_path)
+        log.note("effect", die)
+        log.keep()
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    assert FileRunStore(tmp_path).runs(NOW) == []
+    log = started(tmp_path)  # and its id is free
+    log.keep()
+    log.close()
+    assert kinds(log) == ["run"]
+
+
+def test_a_log_that_cannot_be_written_as_it_begins_leaves_nothing(tmp_path: Path) -> None:
+    def fail() -> JsonObject:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    log = started(tmp_path)
+    log.note("effect", fail)
+    with pytest.raises(StoreError, match="No space left on device; make room"):
+        log.keep()
+    assert list((tmp_path / "checkpoints").iterdir()) == []
 
 
 def test_every_line_is_in_the_file_when_it_was_told(tmp_path: Path) -> None:
