@@ -22,10 +22,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from record import machine, save, table, versions
+
 from halo_lang import Analysis, check, parse
 from halo_runtime import Runtime
 from halo_runtime.store.files import FileRunStore
-from record import machine, save, table, versions
 
 RESULTS = Path(__file__).with_name("results") / "journal.json"
 FLUSHED_AT_MOST = 1_000
