@@ -27,10 +27,13 @@ PATH: Final = "/v1/messages"
 MAX_WHOLE: Final = 21_333
 """Tokens up to which an answer is sure to come whole within ten minutes; above, it is streamed in any case."""
 
+IDLE_SECONDS: Final = 120.0
+"""The service sends pings where it has nothing else to say."""
+STREAM_SECONDS: Final = 3600.0
+"""What the longest answer of any model may take."""
+
 _SETTINGS: Final = ("temperature", "top_p", "output_config")
 _NOT_TAKEN: Final = re.compile(r"deprecated|not supported|unsupported|not permitted|extra inputs|cannot both", re.I)
-_TOO_LONG: Final = re.compile(r"prompt is too long|context (window|limit)|too many tokens", re.I)
-_SHORTEN: Final = "the model's context is full: give the call less to read, or take a model with more room"
 
 
 class Anthropic:
@@ -78,16 +81,11 @@ class Anthropic:
 
     async def _ask(self, body: JsonObject, on_delta: OnDelta | None) -> JsonObject:
         """The message that answers, streamed or not."""
-        try:
-            if on_delta is None and body["max_tokens"] <= MAX_WHOLE:
-                return await self._service.post(PATH, body)
-            stream = MessageStream(on_delta, self._service.error, self._service.failure)
-            whole = await self._service.stream(PATH, body | {"stream": True}, stream.receive)
-            return stream.message() if whole is None else whole
-        except ModelError as error:
-            if error.status == 400 and _TOO_LONG.search(error.detail or ""):
-                error.hint = _SHORTEN
-            raise
+        if on_delta is None and body["max_tokens"] <= MAX_WHOLE:
+            return await self._service.post(PATH, body)
+        stream = MessageStream(on_delta, self._service.error, self._service.failure)
+        whole = await self._service.stream(PATH, body | {"stream": True}, stream.receive)
+        return stream.message() if whole is None else whole
 
 
 def open_service(env: Mapping[str, str]) -> Anthropic:
@@ -113,4 +111,6 @@ def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
         url_variable=URL_VARIABLE,
         headers=headers,
         secrets=(key,) if key else (),
+        idle_seconds=IDLE_SECONDS,
+        stream_seconds=STREAM_SECONDS,
     )

@@ -44,6 +44,7 @@ class Endpoint:
 
     `headers` hold the key and are never shown. `key_variable` and `url_variable` name the environment variables that
     messages tell people to look at. `advice` is what to do here in place of the usual, by status or httpx error.
+    An answer may take `total_seconds`, a streamed one `stream_seconds` where set, with no silence over `idle_seconds`.
     """
 
     service: str
@@ -55,6 +56,8 @@ class Endpoint:
     advice: Mapping[int | str, str] = field(default_factory=dict[int | str, str])
     connect_seconds: float = CONNECT_SECONDS
     total_seconds: float = TOTAL_SECONDS
+    stream_seconds: float | None = None
+    idle_seconds: float | None = None
     max_bytes: int = MAX_RESPONSE_BYTES
 
     @property
@@ -119,7 +122,8 @@ class JsonService:
         """
         asked = {"accept": accepts, **(headers or {})}
         method = "GET" if body is None else "POST"
-        async with self._failures(), self._request(method, path, body, asked) as response:
+        limit, idle = self.endpoint.stream_seconds, self.endpoint.idle_seconds
+        async with self._failures(seconds=limit), self._request(method, path, body, asked, idle) as response:
             if response.status_code >= 300 or _kind(response.headers) != accepts:
                 return self._document(await self._whole(response))
             await self._hand_over(response, receive)
@@ -141,13 +145,20 @@ class JsonService:
 
     @asynccontextmanager
     async def _request(
-        self, method: str, path: str, body: JsonObject | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
+        idle: float | None = None,
     ) -> AsyncGenerator[httpx.Response]:
         content = None
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
         url = path if "://" in path else self.endpoint.url + path
-        async with self._client().stream(method, url, content=content, headers=headers) as response:
+        limits = (self.endpoint.connect_seconds, idle, None, None)  # to connect, read, write, get a connection
+        client = self._client()
+        async with client.stream(method, url, content=content, headers=headers, timeout=limits) as response:
             yield response
 
     async def _whole(self, response: httpx.Response) -> Answer:
@@ -183,11 +194,11 @@ class JsonService:
         return self._clients[loop]
 
     @asynccontextmanager
-    async def _failures(self, repeatable: bool = True) -> AsyncGenerator[None]:
-        """Turn what can go wrong on the way into ModelError."""
+    async def _failures(self, repeatable: bool = True, seconds: float | None = None) -> AsyncGenerator[None]:
+        """Turn what can go wrong on the way into ModelError; that it takes over `seconds`, too."""
         import httpx  # 60 ms that a scripted run shall not pay
 
-        seconds = self.endpoint.total_seconds
+        seconds = seconds or self.endpoint.total_seconds
         try:
             async with asyncio.timeout(seconds):
                 yield
@@ -318,7 +329,6 @@ def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
     url = urlsplit(endpoint.url)
     return httpx.AsyncClient(
         headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
-        timeout=httpx.Timeout(None, connect=endpoint.connect_seconds),  # the whole exchange has its own limit
         # How many calls run side by side is for the program to say.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
         follow_redirects=False,

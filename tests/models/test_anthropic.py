@@ -13,6 +13,7 @@ import pytest_asyncio
 from halo_runtime.errors import ModelError
 from halo_runtime.models.anthropic import Anthropic
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
+from halo_runtime.models.http import Endpoint, JsonService
 from tests.fakes.anthropic_server import (
     EVENT_STREAM,
     KEY,
@@ -583,7 +584,9 @@ async def test_usage_at_the_end_of_a_stream_takes_the_place_of_that_at_its_start
     found = events(document(text("ok"), usage=usage(9, 30, read=100)))
     found[-2]["usage"] = {"output_tokens": 30, "input_tokens": 12, "cache_read_input_tokens": None}
     server.answer(stream(found), stream(events(document(text("ok"), usage=None))))
-    assert (await anthropic.complete(ask(), [].append)).usage == Usage(112, 30, cached=100, reasoning=0, cache_written=0)
+    assert (await anthropic.complete(ask(), [].append)).usage == Usage(
+        112, 30, cached=100, reasoning=0, cache_written=0
+    )
     assert (await anthropic.complete(ask(), [].append)).usage == Usage()
 
 
@@ -603,6 +606,24 @@ async def test_a_connection_cut_in_the_middle_of_a_stream_may_be_tried_again(
     assert problem.retryable
     assert "ended the connection" in problem.message
     assert (await anthropic.complete(ask(), [].append)).text == "ok"
+
+
+async def test_a_stream_that_falls_silent_is_given_up(server: FakeAnthropic) -> None:
+    server.answer(stream(events(document(text("ok")))[:4], hang=True))
+    secret = {"x-api-key": KEY, "anthropic-version": "2023-06-01"}
+    service = JsonService(Endpoint("Anthropic", server.address, "KEY", "URL", secret, idle_seconds=0.05))
+    received: list[bytes] = []
+
+    def receive(part: bytes) -> bool:
+        received.append(part)
+        return False
+
+    body = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "stream": True}
+    with pytest.raises(ModelError, match="stopped answering") as caught:
+        await service.stream("/v1/messages", body, receive)
+    await service.close()
+    assert caught.value.retryable
+    assert received
 
 
 async def test_a_stream_that_is_complete_counts_whatever_becomes_of_its_connection(
