@@ -235,12 +235,10 @@ class Builder:
         return _not_too_deep(children[0])
 
     def any_of(self, children: Children) -> nodes.Or:
-        left, right = children
-        return nodes.Or(left, right, _between(left, right))
+        return nodes.Or(tuple(children), _between(children[0], children[-1]))
 
     def all_of(self, children: Children) -> nodes.And:
-        left, right = children
-        return nodes.And(left, right, _between(left, right))
+        return nodes.And(tuple(children), _between(children[0], children[-1]))
 
     def negation(self, children: Children) -> nodes.Not:
         bang, operand = children
@@ -370,7 +368,9 @@ def _not_too_deep(condition: nodes.Condition) -> nodes.Condition:
 
 def _parts(node: nodes.Condition) -> tuple[nodes.Condition, ...]:
     match node:
-        case nodes.Or() | nodes.And() | nodes.Comparison():
+        case nodes.Or() | nodes.And():
+            return node.operands
+        case nodes.Comparison():
             return node.left, node.right
         case nodes.Not():
             return (node.operand,)

@@ -130,19 +130,17 @@ Comparator: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
 
 @record
 class Or:
-    """`left || right`."""
+    """`a || b || …`: at least two operands, in order."""
 
-    left: Condition
-    right: Condition
+    operands: tuple[Condition, ...]
     span: Span
 
 
 @record
 class And:
-    """`left && right`."""
+    """`a && b && …`: at least two operands, in order."""
 
-    left: Condition
-    right: Condition
+    operands: tuple[Condition, ...]
     span: Span
 
 

@@ -98,10 +98,10 @@ def equal(left: Json, right: Json) -> bool:
 
 def _logic(node: nodes.Condition, paths: dict[tuple[str, ...], None]) -> _Logic:
     match node:
-        case And():
-            return partial(_chain, _compiled(node, And, paths), False)
-        case Or():
-            return partial(_chain, _compiled(node, Or, paths), True)
+        case And(operands):
+            return partial(_chain, tuple(_logic(operand, paths) for operand in operands), False)
+        case Or(operands):
+            return partial(_chain, tuple(_logic(operand, paths) for operand in operands), True)
         case Not():
             return _negation(node, paths)
         case Comparison():
@@ -109,16 +109,6 @@ def _logic(node: nodes.Condition, paths: dict[tuple[str, ...], None]) -> _Logic:
         case _:
             operand = _operand(node, paths)
             return lambda read: truthy(operand(read))
-
-
-def _compiled(node: And | Or, kind: type[And | Or], paths: dict[tuple[str, ...], None]) -> tuple[_Logic, ...]:
-    # `a && b && …` leans to the left and may be longer than the stack is deep.
-    operands: list[nodes.Condition] = []
-    left: nodes.Condition = node
-    while isinstance(left, (And, Or)) and isinstance(left, kind):
-        operands.append(left.right)
-        left = left.left
-    return tuple(_logic(operand, paths) for operand in (left, *reversed(operands)))
 
 
 def _chain(operands: tuple[_Logic, ...], decisive: bool, read: Read) -> _Truth:

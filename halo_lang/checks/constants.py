@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from halo_lang import nodes
@@ -26,10 +27,10 @@ def constant(condition: Condition) -> bool | None:
     """
     # HL106 bounds how deep conditions nest, so this may recurse.
     match condition:
-        case nodes.Or(left, right):
-            return _decided(True, constant(left), constant(right))
-        case nodes.And(left, right):
-            return _decided(False, constant(left), constant(right))
+        case nodes.Or(operands):
+            return _decided(True, map(constant, operands))
+        case nodes.And(operands):
+            return _decided(False, map(constant, operands))
         case nodes.Not(operand):
             known = constant(operand)
             return None if known is None else not known
@@ -39,10 +40,11 @@ def constant(condition: Condition) -> bool | None:
             return _truth(condition)
 
 
-def _decided(decisive: bool, left: bool | None, right: bool | None) -> bool | None:
-    if decisive in (left, right):
+def _decided(decisive: bool, operands: Iterable[bool | None]) -> bool | None:
+    known = set(operands)
+    if decisive in known:
         return decisive
-    return None if None in (left, right) else not decisive
+    return None if None in known else not decisive
 
 
 def _compared(condition: Comparison) -> bool | None:

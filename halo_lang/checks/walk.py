@@ -131,12 +131,13 @@ def condition_paths(stage: Stage, scope: Scope) -> Iterator[Path]:
 def operands(condition: Condition) -> list[nodes.Path | nodes.String]:
     """The paths and texts in a condition, in order."""
     found: list[nodes.Path | nodes.String] = []
-    # A long chain of operators nests as deep as it is long, so this does not recurse.
     waiting = [condition]
     while waiting:
         node = waiting.pop()
         match node:
-            case nodes.Or() | nodes.And() | nodes.Comparison():
+            case nodes.Or() | nodes.And():
+                waiting += reversed(node.operands)
+            case nodes.Comparison():
                 waiting += (node.right, node.left)
             case nodes.Not():
                 waiting.append(node.operand)

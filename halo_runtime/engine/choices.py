@@ -49,7 +49,7 @@ def _compared(condition: nodes.Condition, paths: set[tuple[str, ...]]) -> Iterat
     while pending:
         node = pending.pop()
         if isinstance(node, nodes.And | nodes.Or):
-            pending += (node.right, node.left)
+            pending += reversed(node.operands)
         elif isinstance(node, nodes.Not):
             pending.append(node.operand)
         elif isinstance(node, nodes.Comparison) and node.operator in ("==", "!="):

@@ -28,12 +28,5 @@ def condition_label(condition: nodes.Condition) -> str:
 def _text(condition: nodes.Condition, *, nested: bool) -> str:
     if not isinstance(condition, nodes.And | nodes.Or):
         return describe(condition)
-    # Chains lean to the left and may be longer than the stack is deep; only brackets go down.
-    parts: list[str] = []
-    node: nodes.Condition = condition
-    while isinstance(node, nodes.And | nodes.Or) and type(node) is type(condition):
-        parts.append(_text(node.right, nested=True))
-        node = node.left
-    parts.append(_text(node, nested=True))
-    text = _JOINED[type(condition)].join(reversed(parts))
+    text = _JOINED[type(condition)].join(_text(operand, nested=True) for operand in condition.operands)
     return f"({text})" if nested else text

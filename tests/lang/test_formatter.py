@@ -246,6 +246,11 @@ def test_a_string_or_comment_that_is_not_closed_keeps_its_declaration_as_it_is(e
     assert formatted(f"tool A:B\n{end}\n\n") == f"tool A : B\n\n{end}\n"
 
 
+def test_a_chain_of_operators_is_formatted_however_long_it_is() -> None:
+    text = formatted(f"pipeline P(x: Any) -> R:\n  x |? ({' && '.join(['x'] * 3000)})")
+    assert text.count("\n        && x\n") == 2999
+
+
 def test_nesting_to_the_limit_is_formatted() -> None:
     nested = "[" * 190 + "1" + "]" * 190
     assert formatted(f"pipeline P() -> R:\n  x |> A.b({nested})").count("[") == 190

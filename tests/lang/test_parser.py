@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halo_lang import Diagnostic, Program, Source, SourceDecodeError, Span, decode, nodes, not_utf8, parse
+from halo_lang import Diagnostic, Program, Source, SourceDecodeError, Span, check, decode, nodes, not_utf8, parse
 from halo_lang import parse_condition as condition
 from halo_lang.grammar import GRAMMAR, TABLES
 
@@ -189,7 +189,8 @@ def test_a_shadow_names_an_agent_or_a_model(text: str, kind: type) -> None:
 CONDITIONS = {
     "a || b && c": "(a || (b && c))",
     "a && b || c": "((a && b) || c)",
-    "a || b || c": "((a || b) || c)",
+    "a || b || c": "(a || b || c)",
+    "(a && b) && c && (d && e)": "((a && b) && c && (d && e))",
     "!a == b": "(!a == b)",
     "!(a == b)": "!(a == b)",
     "!!a": "!!a",
@@ -204,9 +205,9 @@ def bracketed(node: nodes.Condition, text: str) -> str:
     """A condition with all its brackets."""
     match node:
         case nodes.Or():
-            return f"({bracketed(node.left, text)} || {bracketed(node.right, text)})"
+            return f"({' || '.join(bracketed(operand, text) for operand in node.operands)})"
         case nodes.And():
-            return f"({bracketed(node.left, text)} && {bracketed(node.right, text)})"
+            return f"({' && '.join(bracketed(operand, text) for operand in node.operands)})"
         case nodes.Comparison():
             return f"({bracketed(node.left, text)} {node.operator} {bracketed(node.right, text)})"
         case nodes.Not():
@@ -359,6 +360,15 @@ def test_a_directive_needs_no_white_space_in_front_of_it() -> None:
     program = parse(text)
     assert program.diagnostics == ()
     assert [declaration.name.text for declaration in program.declarations] == ["Bot", "P", "A"]
+
+
+@pytest.mark.parametrize("operator", ["&&", "||"])
+def test_a_chain_of_operators_is_as_flat_as_it_is_written(operator: str) -> None:
+    text = f" {operator} ".join(["x"] * 10_000)
+    chain = condition(text)
+    assert isinstance(chain, nodes.And | nodes.Or)
+    assert len(chain.operands) == 10_000
+    assert check(parse(f"pipeline P(x: Any) -> Result: x |? ({text})")).diagnostics == ()
 
 
 @pytest.mark.parametrize(

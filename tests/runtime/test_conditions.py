@@ -55,12 +55,7 @@ class NoOrder(Exception):
 def truth(node: nodes.Condition, values: dict[str, Json]) -> str:
     """T, F or U."""
     if isinstance(node, nodes.And | nodes.Or):
-        left = truth(node.left, values)
-        if left == DECIDES[type(node)]:
-            return left
-        right = truth(node.right, values)
-        # De Morgan: one table is enough.
-        return AND[left, right] if isinstance(node, nodes.And) else NOT[AND[NOT[left], NOT[right]]]
+        return chained(node, values)
     if isinstance(node, nodes.Not):
         return NOT[truth(node.operand, values)]
     if isinstance(node, nodes.Comparison):
@@ -77,6 +72,17 @@ def operand(node: nodes.Condition, values: dict[str, Json]) -> Json:
     if isinstance(node, nodes.String | nodes.Number | nodes.Boolean):
         return node.value
     return {"T": True, "F": False, "U": "unknown"}[truth(node, values)]
+
+
+def chained(node: nodes.And | nodes.Or, values: dict[str, Json]) -> str:
+    found = truth(node.operands[0], values)
+    for operand in node.operands[1:]:
+        if found == DECIDES[type(node)]:
+            return found
+        more = truth(operand, values)
+        # De Morgan: one table is enough.
+        found = AND[found, more] if isinstance(node, nodes.And) else NOT[AND[NOT[found], NOT[more]]]
+    return found
 
 
 def compared(node: nodes.Comparison, values: dict[str, Json]) -> str:
@@ -136,10 +142,11 @@ LEAVES = st.sampled_from(SCALARS).map(literal) | st.sampled_from(NAMES).map(
 
 def compounds(inner: st.SearchStrategy[nodes.Condition]) -> st.SearchStrategy[nodes.Condition]:
     span = st.just(SPAN)
+    operands = st.lists(inner, min_size=2, max_size=4).map(tuple)
     operators = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     return (
-        st.builds(nodes.And, inner, inner, span)
-        | st.builds(nodes.Or, inner, inner, span)
+        st.builds(nodes.And, operands, span)
+        | st.builds(nodes.Or, operands, span)
         | st.builds(nodes.Not, inner, span)
         | st.builds(nodes.Comparison, operators, inner, inner, span)
     )
@@ -183,7 +190,7 @@ def all_of_one_operator() -> list[nodes.Condition]:
     """Every operator over true, false and unknown."""
     sides = list(itertools.product((TRUE, FALSE, UNKNOWN), repeat=2))
     equalities = [nodes.Comparison(operator, a, b, SPAN) for operator in ("==", "!=") for a, b in sides]
-    chains = [kind(a, b, SPAN) for kind in (nodes.And, nodes.Or) for a, b in sides]
+    chains = [kind((a, b), SPAN) for kind in (nodes.And, nodes.Or) for a, b in sides]
     negations = [nodes.Not(a, SPAN) for a in (TRUE, FALSE, UNKNOWN)]
     return [*equalities, *chains, *negations, TRUE, FALSE, UNKNOWN]
 
@@ -191,7 +198,7 @@ def all_of_one_operator() -> list[nodes.Condition]:
 @pytest.mark.parametrize("kind", [nodes.And, nodes.Or])
 def test_every_two_truths_combine_as_the_tables_say(kind: type[nodes.And | nodes.Or]) -> None:
     for left, right in itertools.product(all_of_one_operator(), repeat=2):
-        agree(kind(left, right, SPAN), {})
+        agree(kind((left, right), SPAN), {})
         agree(nodes.Comparison("==", left, right, SPAN), {})
 
 
@@ -313,9 +320,7 @@ def test_a_path_is_read_by_its_segments() -> None:
 
 @pytest.mark.parametrize("kind", [nodes.And, nodes.Or])
 def test_chains_longer_than_the_stack_is_deep_evaluate(kind: type[nodes.And | nodes.Or]) -> None:
-    chain: nodes.Condition = literal(1)
-    for _ in range(5000):
-        chain = kind(chain, literal(1), SPAN)
+    chain = kind((literal(1),) * 5000, SPAN)
     assert compile_condition(chain).evaluate(lambda _: MISSING).value is True
 
 
