@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 
 import halo_lang
 from halo_lang import Analysis
 from halo_lang.records import record
-from halo_lang.source import Source
+from halo_lang.source import Source, decode
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.fingerprints import Fingerprints
@@ -19,10 +21,12 @@ from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.reuse import Past
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import JsonObject
+from halo_runtime.redaction import REDACTED
 from halo_runtime.results import Context, RunResult
 from halo_runtime.store.format import FORMAT
 from halo_runtime.store.runlog import RunLog
 from halo_runtime.store.stored import StoredRun
+from halo_runtime.values import digest
 from halo_runtime.version import __version__
 
 
@@ -69,11 +73,36 @@ def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin:
 
 def program_of(stored: StoredRun) -> Analysis:
     """The program that a run was made by. Raises StoreError where this Halo no longer takes it."""
-    analysis = _checked(stored.header["program"], stored.header["file"])
+    text, path = _text_of(stored.header), stored.header["file"]
+    analysis = _checked(text, path)
     if analysis.errors:
         first = analysis.errors[0]
         raise StoreError(f"{stored.path}: the program of the run has errors to this halo: {first.code} {first.message}")
     return analysis
+
+
+def refuse_incomplete(stored: StoredRun) -> None:
+    """Raises StoreError for a run whose program is not whole: a secret stood in its text, and its file has changed."""
+    if not _is_whole(_text_of(stored.header), stored.header):
+        raise StoreError(
+            f"{stored.path}: the program of the run held a value that is secret, so the journal does not have all of "
+            f"it, and {stored.header['file']} is not what it was; continue it as a new run with: "
+            f"halo run FILE --checkpoint {stored.run_id}"
+        )
+
+
+def _text_of(header: JsonObject) -> str:
+    """The text of a run's program: as the journal has it, or where a secret was taken out there, as its file has it."""
+    text, path = header["program"], header["file"]
+    if not _is_whole(text, header):
+        with suppress(OSError, ValueError):
+            found = decode(Path(path).read_bytes(), path).text
+            return found if _is_whole(found, header) else text
+    return text
+
+
+def _is_whole(text: str, header: JsonObject) -> bool:
+    return REDACTED not in header["program"] or digest(text) == header["programSha256"]
 
 
 @lru_cache(maxsize=16)

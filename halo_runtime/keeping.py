@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
+from halo_lang import Analysis
 from halo_lang.records import record
 from halo_runtime.answering import chosen, deliver, is_early
-from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, result_of
+from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, refuse_incomplete, result_of
 from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.controller import Controller
@@ -135,7 +136,7 @@ class KeptRuns:
         try:
             self._take(claim.stored, order, message, log)
             if message is not None and is_early(message, claim.stored.interrupts):
-                self._store.mail(order.run_id).post(message)
+                self._store.mail(order.run_id).post(message.cleaned(self._engine.services.redactor))
                 return result_of(claim.stored)
             return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
@@ -172,17 +173,24 @@ class KeptRuns:
         """A claimed run with its own program, its log open behind what is there."""
         try:
             analysis = program_of(claim.stored)
-            plan = self._engine.plan(analysis)
+            plan = self._plan_of(claim.stored, analysis)
             log = self._store.go_on(claim, self._engine.services.redactor, Fingerprints(plan).stage)
         except BaseException:
             claim.lock.release()
             raise
         return plan, order_of(claim.stored, analysis, log), log
 
+    def _plan_of(self, stored: StoredRun, analysis: Analysis) -> Plan:
+        """A run's own program compiled, what it reads from the environment kept secret from now on."""
+        plan = self._engine.plan(analysis)
+        self._engine.learn_secrets(plan, stored.pipeline)
+        return plan
+
     def _take(self, stored: StoredRun, order: Order, message: Message | None, log: RunLog) -> None:
         """Put an answer into the journal. A refusal is noted there too."""
         try:
             _refuse_ended(stored)
+            refuse_incomplete(stored)
             if message is not None and not is_early(message, stored.interrupts):
                 deliver(message, order, stored.interrupts, self._engine.services.clock)
                 log.sync()
@@ -196,8 +204,11 @@ class KeptRuns:
         """Leave an answer or event for a run, whoever is at work on it. Raises UnknownRun, SignalError, StoreError."""
         stored = self._store.load(run_id)
         _refuse_ended(stored)
+        analysis = program_of(stored)
+        self._plan_of(stored, analysis)
+        message = message.cleaned(self._engine.services.redactor)
         if stored.status == "paused" and not is_early(message, stored.interrupts):
-            order = order_of(stored, program_of(stored), None)
+            order = order_of(stored, analysis, None)
             message = replace(message, interrupt=chosen(message, order, stored.interrupts).id)
         try:
             self._store.mail(stored.run_id).post(message)
@@ -270,7 +281,7 @@ class KeptRuns:
         return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
 
     def _reuse(self, stored: StoredRun, plan: Plan, at: int | None, reuse_answers: bool) -> Reuse:
-        past = past_of(stored, self._engine.plan(program_of(stored)))
+        past = past_of(stored, self._plan_of(stored, program_of(stored)))
         return Reuse(past, Fingerprints(plan), at=at, reuse_answers=reuse_answers, taken=self._reply_taken)
 
     def _still_reused(self, stored: StoredRun, plan: Plan) -> Reuse | None:

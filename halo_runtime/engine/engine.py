@@ -8,6 +8,8 @@ from halo_runtime.engine.events import Observer
 from halo_runtime.engine.execution import Execution, Order, Services
 from halo_runtime.engine.journal import Journal
 from halo_runtime.engine.plan import Plan
+from halo_runtime.engine.reach import reach
+from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.errors import HaloError, InputError, ProgramError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.results import RunResult
@@ -49,6 +51,12 @@ class Engine:
             raise InputError(f"the input is an object of arguments by name, not a {type_name(given)}")
         arguments = check_arguments(name, plan.pipeline(name).parameters, given)
         return Order(plan.program, name, arguments, self.new_run_id(), Journal(), timeout=timeout)
+
+    def learn_secrets(self, plan: Plan, pipeline: str) -> None:
+        """Keep secret from now on what the tools of a pipeline read from the environment, before any of it is run."""
+        services = self.services
+        tools = ToolBox(plan.program, services.env, services.tool_factories, services.redactor)
+        tools.prepare(reach(plan.program, pipeline).tools)  # what is missing is told where it is used
 
     def prepare(self, plan: Plan, order: Order) -> Execution:
         """An order ready to be executed. Raises ConfigError, and ValueError for a run that is going on."""

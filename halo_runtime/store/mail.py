@@ -11,12 +11,14 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Interrupt
 from halo_runtime.store.atomic import write_atomically
 
@@ -40,6 +42,10 @@ class Message:
         if self.event is not None and question.event != self.event:
             return False
         return self.interrupt in (None, question.id) and question.takes(self.value)
+
+    def cleaned(self, redactor: Redactor) -> Message:
+        """The message as it may be kept: no secret in what was sent."""
+        return replace(self, value=redactor.json(self.value), by=self.by and redactor.text(self.by))
 
     def answer(self) -> Answer:
         """The answer that it brings."""

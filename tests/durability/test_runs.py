@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import halo_lang
+from halo_lang.source import Source
 from halo_runtime import RunResult, Runtime, ScriptedModel
-from halo_runtime.errors import RunBusy, StoreError, ToolError, UnknownRun
+from halo_runtime.errors import RunBusy, StoreError, ToolError, UnknownInterrupt, UnknownRun
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.verification import verify_journal
 from tests.durability import victim
@@ -272,6 +273,37 @@ async def test_a_run_with_a_secret_in_its_input_goes_on(tmp_path: Path) -> None:
     assert (result.status, result.output) == ("completed", "r"), result.error
     again = await project.fork(text, result.run_id)
     assert again.run_id == result.run_id
+
+
+async def test_what_is_sent_to_a_run_holds_nothing_that_its_tools_read_from_the_environment(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    project.env = {"SPACE": SECRET}  # not by its name
+    text = f'{AGENTS}store Deeds: KV("d.db", namespace: Env.SPACE)\n'
+    text += 'pipeline Main(x: Any) -> Any:\n  x |! yield("?") ~> listen(A.B) |> Deeds.incr("k")'
+    paused = await project.run(text, {"x": 1})
+    project.runtime().post(paused.run_id, f"early {SECRET}", event="A.B", by=SECRET)
+    await project.runtime().signal(paused.run_id, f"early {SECRET}", event="A.B")
+    with pytest.raises(UnknownInterrupt):
+        await project.runtime().signal(paused.run_id, f"lost {SECRET}", interrupt="ask-0")
+    assert SECRET.encode() not in all_bytes(tmp_path)
+    done = await project.runtime().signal(paused.run_id, SECRET)
+    assert (done.status, SECRET.encode() in all_bytes(tmp_path)) == ("completed", False)
+
+
+async def test_a_program_with_a_secret_in_its_text_goes_on_while_its_file_is_what_it_was(tmp_path: Path) -> None:
+    project = Project(tmp_path / ".halo")
+    project.env = {"SERVICE_TOKEN": SECRET}
+    file = tmp_path / "main.halo"
+    file.write_text(main(f'|! yield("?") |> System.Value("{SECRET}, ")'))
+    paused = await project.runtime().run(halo_lang.parse(Source(file.read_text(), str(file))), "Main", {"x": 1})
+    assert SECRET.encode() not in all_bytes(project.root)
+    text = file.read_text()
+    file.write_text(f"{text}// edited")
+    with pytest.raises(StoreError, match=r"held a value that is secret.*main\.halo is not what it was.*--checkpoint"):
+        await project.runtime().signal(paused.run_id, "yes")
+    file.write_text(text)
+    done = await project.runtime().signal(paused.run_id, "yes")
+    assert (done.status, done.output) == ("completed", "[REDACTED], ")
 
 
 async def test_a_run_that_no_longer_fits_its_journal_fails_and_leaves_the_journal_alone(tmp_path: Path) -> None:
