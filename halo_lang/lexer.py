@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from halo_lang.builder import Refusal, too_deep
 from halo_lang.lark_parts import Lexer, TerminalDef, Token, UnexpectedCharacters
-from halo_lang.lexicon import MAX_NESTING
+from halo_lang.lexicon import GAP, MAX_NESTING
 from halo_lang.source import Span
 
 _Match = Callable[[str, int, int], "re.Match[str] | None"]
@@ -39,8 +39,7 @@ class ContextualLexer(Lexer):
     def __init__(self, conf: Any) -> None:
         self._terminals: dict[str, TerminalDef] = conf.terminals_by_name
         self._patterns: dict[int, _Match] = {}
-        ignored = "|".join(self._terminals[name].pattern.to_regexp() for name in conf.ignore)
-        self._gap = re.compile(f"(?:{ignored})*").match
+        self._gap = re.compile(GAP).match  # as the grammar has it, but an open comment is looked through once only
 
     def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
         """The tokens; raises UnexpectedCharacters where none that fits is found, Refusal where it goes too deep."""

@@ -28,12 +28,12 @@ _MARK = re.compile(
     | (?P<colon>:)
     | ^[^\S\n]*+(?P<first>{STAGE_OPERATOR})
     | (?P<operator>{STAGE_OPERATOR})
-    | (?P<string>"{{3}}[\s\S]*+|["'][^\n]*+)
-    | (?P<comment>/\*[\s\S]*+)
+    | (?P<string>"{{3}}(?s:.*+)|["'][^\n]*+)
+    | (?P<comment>/\*(?s:.*+))
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|"{{3}}[\s\S]*+|["'][^\n]*+|(?P<comment>/\*)""")
+_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|"{{3}}(?s:.*+)|["'][^\n]*+|(?P<comment>/\*)""")
 _STRINGS = re.compile(rf"{COMMENT}|{STRING}")
 _STAGE = re.compile(rf"{STAGE_OPERATOR}\s*+[\w({{]")
 _TRIPLE = '"""'

@@ -22,7 +22,7 @@ COMMENT = r"(?://[^\n]*+|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/)"
 GAP = rf"(?:\s++|{COMMENT})*+"
 TRIPLE = r'"""[^"\\]*+(?:(?:\\[\s\S]|"(?!""))[^"\\]*+)*+"""'
 STRING = rf"""(?:{TRIPLE}|"(?!"")[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|'[^'\n]*+')"""
-UNCLOSED = r"""(?:\"{3}[\s\S]*+|["'][^\n]*+|/\*[\s\S]*+)"""
+UNCLOSED = r"""(?:\"{3}(?s:.*+)|["'][^\n]*+|/\*(?s:.*+))"""
 """A string or comment without an end. Patterns that step over strings need it: none may look for an end twice."""
 
 MODEL = r"[A-Za-z0-9_.:@/-]*[A-Za-z0-9_.@/-](?!\w)"

@@ -32,7 +32,8 @@ _DECLARED = re.compile(
 _MISSPELT = re.compile(rf"(?:{NAME}){GAP}(?P<name>{NAME})")
 # At the start of a line, behind whatever stands in front of it by mistake.
 _MEANT = re.compile(rf"^(?:[^\s\w@]++|(?:\S++[^\S\n]++){{1,3}}?)[^\S\n]*+({NAME})[^\S\n]*+[:\[({{]", re.MULTILINE)
-_HIDDEN = re.compile(rf"^[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})", re.MULTILINE)
+# Begins with a plain character, which is found far faster than `^`: this goes over the whole rest of a file.
+_HIDDEN = re.compile(rf"\n[^\S\n]*+(?:{'|'.join(DECLARATION_KEYWORDS)})(?!\w)[^\S\n]++({NAME})")
 _GAP = re.compile(GAP)
 _MOST_MISTAKES = 50
 _UNEXPECTED, _UNCLOSED = "HL102", "HL105"

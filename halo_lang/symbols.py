@@ -189,8 +189,9 @@ class Symbols:
         mine, theirs = self.interfaces, other.interfaces
         if mine == theirs:
             return set()
-        made_anew = [name for name in mine.keys() | theirs.keys() if mine.get(name) is not theirs.get(name)]
-        return {name for name in made_anew if mine.get(name) != theirs.get(name)}
+        pairs = ((name, mine.get(name), theirs.get(name)) for name in mine.keys() | theirs.keys())
+        # A whole file can become ghosts and back; nothing that parses is one.
+        return {name for name, now, was in pairs if now is not was and (now is GHOST or was is GHOST or now != was)}
 
     def of_kind(self, *kinds: Kind) -> list[str]:
         """The names of these kinds, in order."""

@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 )
 # What a broken text is made of: a string or comment that is not closed has no gap behind it on its line or at all.
 _ROUGH = re.compile(
-    rf"""(?P<gap>(?:\s++|{COMMENT})++)|{STRING}|"{{3}}[\s\S]*+|["'][^\n]*+|/\*[\s\S]*+|[^\s"'/]++|[\s\S]"""
+    rf"""(?P<gap>(?:\s++|{COMMENT})++)|{STRING}|"{{3}}(?s:.*+)|["'][^\n]*+|/\*(?s:.*+)|[^\s"'/]++|[\s\S]"""
 )
 
 
