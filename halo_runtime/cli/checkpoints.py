@@ -19,9 +19,9 @@ def repair(reference: str, as_json: bool) -> int:
     The damaged file stays beside it, as `.damaged`. Exit code 0; 1 where nothing of it can be read.
     """
     from halo_runtime.cli.output import plural, tell, tell_json
-    from halo_runtime.cli.project import run_store
+    from halo_runtime.cli.project import store_of
 
-    path, kept, lost = run_store().repair(reference)
+    path, kept, lost = store_of(reference).repair(reference)
     if as_json:
         tell_json({"path": str(path), "kept": kept, "leftOut": lost})
         return 0

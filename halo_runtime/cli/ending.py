@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import say, tell_json
-from halo_runtime.cli.project import run_store
+from halo_runtime.cli.project import store_of
 from halo_runtime.cli.settings import seconds_of
 from halo_runtime.errors import RunRefused, UnknownRun
 from halo_runtime.store.files import FileRunStore
@@ -27,7 +27,7 @@ Send = Callable[[signal.Signals], None]
 
 def stop_run(reference: str, *, force: bool, wait: str, as_json: bool) -> int:
     """Stop it; the exit code. Raises RunRefused where that is not possible, UnknownRun."""
-    store = run_store()
+    store = store_of(reference)
     patience = seconds_of("--wait", wait)
     run_id, status = _status_of(store, reference)
     process = _process_at_work(store, run_id, status)

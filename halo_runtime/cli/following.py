@@ -9,7 +9,7 @@ from typing import TypeAlias
 from halo_runtime.cli.exit_codes import ExitCode, of_status
 from halo_runtime.cli.journal_lines import for_people, for_programs
 from halo_runtime.cli.output import json_text, say, tell
-from halo_runtime.cli.project import run_store
+from halo_runtime.cli.project import store_of
 from halo_runtime.errors import UnknownRun
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.files import FileRunStore
@@ -27,7 +27,7 @@ Describe: TypeAlias = Callable[[JsonObject, StoredRun], str | None]
 
 def watch_run(reference: str, *, from_now: bool, as_json: bool) -> int:
     """Tell what happens until the run stops; the exit code says how it did."""
-    store = run_store()
+    store = store_of(reference)
     try:
         stored = _when_kept(store, reference)
         if stored is None:

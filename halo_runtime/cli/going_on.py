@@ -11,7 +11,7 @@ from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import say, tell_json
 from halo_runtime.cli.performing import StoppedError, Work, carry_out
 from halo_runtime.cli.progress import choose_progress
-from halo_runtime.cli.project import run_store
+from halo_runtime.cli.project import store_of
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import RunBusy
 from halo_runtime.results import RunResult
@@ -30,7 +30,7 @@ def go_on(settings: Settings, reference: str, interrupt: str | None) -> int:
     async def work(runtime: Runtime) -> RunResult:
         return await runtime.resume(reference)
 
-    return _perform(settings, run_store().load(reference), work)
+    return _perform(settings, store_of(reference).load(reference), work)
 
 
 def answer_value(
@@ -43,7 +43,7 @@ def answer_value(
     wait: bool = True,
 ) -> int:
     """Answer a run and go on with it. `wait` False: to a run that is at work elsewhere the value is left."""
-    stored = run_store().load(reference)
+    stored = store_of(reference).load(reference)
 
     async def work(runtime: Runtime) -> RunResult:
         return await runtime.signal(
@@ -57,7 +57,7 @@ def answer_value(
             busy.hint = f"to leave the answer for that process: halo signal {stored.run_id} VALUE"
             raise
     stored = _post(settings, reference, text, interrupt=interrupt, event=event)
-    if run_store().load(reference).status == "paused":  # who had the run has just let go of it
+    if store_of(reference).load(reference).status == "paused":  # who had the run has just let go of it
         try:
             return go_on(settings, reference, None)
         except RunBusy:
@@ -71,8 +71,8 @@ def leave(settings: Settings, reference: str, text: str, *, interrupt: str | Non
 
 
 def _post(settings: Settings, reference: str, text: str, *, interrupt: str | None, event: str | None) -> StoredRun:
-    stored = run_store().load(reference)
-    runtime = settings.runtime(stored.header["options"])
+    stored = store_of(reference).load(reference)
+    runtime = settings.runtime(stored)
     runtime.post(reference, value_of(text), interrupt=interrupt, event=event, by=settings.person, how="command")
     return stored
 
@@ -90,7 +90,7 @@ def _perform(settings: Settings, stored: StoredRun, work: Work) -> int:
     if not settings.events:
         progress.known = stored.paths
     try:
-        result = carry_out(work, settings.runtime(stored.header["options"]), settings, progress)
+        result = carry_out(work, settings.runtime(stored), settings, progress)
     except StoppedError:
         return reporting.report_stopped(progress, as_json=settings.as_json)
     source = Source(stored.header["program"], stored.header["file"])

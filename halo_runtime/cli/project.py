@@ -10,6 +10,7 @@ from pathlib import Path
 from halo_runtime.store.files import FileRunStore
 
 CONFIGURATION = "halo.toml"
+FOLDER = ".halo"
 
 
 def project_folder(start: Path | None = None) -> Path:
@@ -20,7 +21,14 @@ def project_folder(start: Path | None = None) -> Path:
 
 def run_store(folder: Path | None = None, *, within: str | None = None) -> FileRunStore:
     """The project's runs, or those of a folder; `within` as FileRunStore takes it."""
-    return FileRunStore((folder or project_folder()) / ".halo", within=within)
+    return FileRunStore((folder or project_folder()) / FOLDER, within=within)
+
+
+def store_of(reference: str) -> FileRunStore:
+    """The runs among which one is that is named by its journal's path: those of its own project. Else the project's."""
+    path = Path(reference).absolute()
+    inside = path.parent.name == "checkpoints" and path.parent.parent.name == FOLDER
+    return run_store(path.parent.parent.parent) if inside and path.suffix == ".jsonl" else run_store()
 
 
 def split_reference(text: str) -> tuple[str, int | None]:

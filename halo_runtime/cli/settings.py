@@ -15,6 +15,7 @@ from halo_runtime.json_types import Json, JsonObject
 
 if TYPE_CHECKING:
     from halo_runtime.runtime import Runtime
+    from halo_runtime.store.stored import StoredRun
 
 Command = TypeVar("Command", bound=Callable[..., int])
 
@@ -62,19 +63,20 @@ class Settings:
         env_file = None if self.env_file is None else str(Path(self.env_file).absolute())
         return {"replies": replies, "model": self.model, "envFile": env_file}
 
-    def runtime(self, kept: JsonObject | None = None) -> Runtime:
-        """A Runtime as these options say, and where they say nothing as the run was started (`kept`)."""
+    def runtime(self, going_on: StoredRun | None = None) -> Runtime:
+        """A Runtime as these options say, and where they say nothing as the run was started that it goes on with."""
         # Imported here: the help of a command needs its options and no engine.
         from halo_runtime.cli.env_file import environment
-        from halo_runtime.cli.project import run_store
+        from halo_runtime.cli.project import run_store, store_of
         from halo_runtime.models.scripted import ScriptedModel
         from halo_runtime.runtime import Runtime
 
-        kept = kept or {}
+        kept: JsonObject = {} if going_on is None else going_on.header["options"]
+        store = run_store() if going_on is None else store_of(str(going_on.path))
         env = environment(self.env_file or kept.get("envFile"), os.environ)
         script = self.replies if self.replies or self.model else kept.get("replies")
         replies = None if script is None else ScriptedModel(script)
-        return Runtime(env=env, model=self.model or kept.get("model"), replies=replies, store=run_store())
+        return Runtime(env=env, model=self.model or kept.get("model"), replies=replies, store=store)
 
 
 def run_options(command: Command) -> Command:

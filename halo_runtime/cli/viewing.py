@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from halo_lang.excerpt import visible
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.output import money, plural, tell, tell_json
-from halo_runtime.cli.project import run_store, split_reference
+from halo_runtime.cli.project import split_reference, store_of
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.store.verification import verify_journal
 from halo_runtime.values import text_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def show_run(reference: str, *, as_json: bool) -> int:
     """A run as it is, or as it was at an entry of its trace."""
     name, seq = split_reference(reference)
-    stored = run_store().load(name)
+    stored = store_of(name).load(name)
     document = stored.to_json(seq, now=datetime.now(UTC))
     if as_json:
         tell_json(document)
@@ -31,7 +31,7 @@ def show_run(reference: str, *, as_json: bool) -> int:
 
 def verify_run(reference: str, *, as_json: bool) -> int:
     """Whether a journal is what was written."""
-    found = verify_journal(run_store(), reference)
+    found = verify_journal(store_of(reference), reference)
     if as_json:
         tell_json(found.to_json())
     else:

@@ -80,15 +80,19 @@ class FileRunStore:
                 taken(entry.answer["signal"])
         log = RunLog(stored.path, redactor, fingerprint, durable=self._flush, taken=taken)
         hashes = [document["hash"] for document in stored.stages]
-        log.go_on(claim.lock, stored.reading.good, stored.reading.last_sum, hashes)
+        log.go_on(claim.lock, stored.header, stored.reading.good, stored.reading.last_sum, hashes)
         return log
 
     def closed(self, log: RunLog, closing: JsonObject) -> None:
-        """Keep in the index how a run stopped, whose log has all of it."""
+        """Keep in the index how a run stopped, whose log has all of it; of a journal that lies elsewhere nothing."""
+        if log.path.parent.resolve() != self.folder.resolve():
+            return
         run_id = log.path.stem
         status = log.path.stat()
+        line = _line(log.header, closing, closing, log.stages)
+        summary = Summary(status.st_size, status.st_mtime_ns, line)
         seal = Seal(closing["status"], closing["entries"], closing["head"], log.last_sum)
-        self._index.put([(run_id, self._look(run_id, status.st_size, status.st_mtime_ns))], (run_id, seal))
+        self._index.put([(run_id, summary)], (run_id, seal))
 
     def mail(self, run_id: str) -> Mailbox:
         """What was left for a run."""
@@ -315,14 +319,19 @@ _UNKNOWN: Final[JsonObject] = {
 
 
 def _summary(stored: StoredRun) -> JsonObject:
+    """A run's line in a listing, from its journal."""
+    figures = stored.closing or meta_of(document.get("news", {}) for document in stored.stages)
+    return _line(stored.header, stored.closing, figures, len(stored.stages))
+
+
+def _line(header: JsonObject, closing: JsonObject | None, figures: JsonObject, stages: int) -> JsonObject:
     """A run's line in a listing. `status` is `open` where the journal has no end."""
-    header, closing = stored.header, stored.closing
-    dates = [question.expires_at for question in stored.interrupts if question.expires_at]
-    figures = closing or meta_of(document.get("news", {}) for document in stored.stages)
+    interrupts = closing["interrupts"] if closing is not None and closing["status"] == "paused" else []
+    dates = [question["expiresAt"] for question in interrupts if question["expiresAt"]]
     return {
-        "runId": stored.run_id,
+        "runId": header["runId"],
         "status": "open" if closing is None else closing["status"],
-        "pipeline": stored.pipeline,
+        "pipeline": header["pipeline"],
         "file": header["file"],
         "startedAt": header["startedAt"],
         "updatedAt": header["startedAt"] if closing is None else closing["at"],
@@ -330,9 +339,9 @@ def _summary(stored: StoredRun) -> JsonObject:
         "tokens": figures["tokens"],
         "parent": header["parent"],
         "forkedAt": header["forkedAt"],
-        "interrupts": len(stored.interrupts),
+        "interrupts": len(interrupts),
         "expiresAt": min(dates, default=None),
-        "stages": len(stored.stages),
+        "stages": stages,
         "inputPreview": _preview(header["input"]),
     }
 

@@ -176,3 +176,27 @@ def test_a_continued_run_tells_only_of_what_it_does_anew(capsys: Captured) -> No
     assert [line for line in captured.err.splitlines() if line.startswith("line ")] == [
         "line 8: |? { Bot.send, System.Value }"
     ]
+
+
+def test_a_run_of_another_project_is_gone_on_with_in_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    journal = str(Path(f".halo/checkpoints/{paused()}.jsonl").absolute())
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert main(["resume", journal, "--answer", "no", "--quiet"]) == 0
+    assert list(Path().iterdir()) == []
+    Path(journal).write_bytes(b"".join(Path(journal).read_bytes().splitlines(keepends=True)[:-1]))
+    capsys.readouterr()
+    assert main(["verify", journal]) == 1
+    assert capsys.readouterr().out.startswith("cut at")
+
+
+def test_a_journal_that_lies_by_itself_is_gone_on_with_where_it_is(tmp_path: Path, capsys: Captured) -> None:
+    journal = Path(f".halo/checkpoints/{paused()}.jsonl").rename(tmp_path / "alone.jsonl")
+    capsys.readouterr()
+    assert main(["resume", str(journal), "--answer", "no", "--quiet"]) == 0
+    assert capsys.readouterr().out == "not sent\n"
+    assert main(["verify", "alone.jsonl"]) == 0
+    assert main(["runs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["runs"] == []
