@@ -6,7 +6,7 @@ from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.journal import EffectRecord, error_to_record
 from halo_runtime.engine.run import expiry, interrupt_id, request_of
-from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, SignalError, UnknownInterrupt
+from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, InterruptExpired, SignalError, UnknownInterrupt
 from halo_runtime.json_types import JsonObject
 from halo_runtime.results import Interrupt
 from halo_runtime.store.mail import Message
@@ -18,8 +18,8 @@ def is_early(message: Message, interrupts: tuple[Interrupt, ...]) -> bool:
     return message.event is not None and not any(question.event == message.event for question in interrupts)
 
 
-def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock) -> None:
-    """Record an answer as the result of its question. After the question's time the question fails instead.
+def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock) -> InterruptExpired | None:
+    """Record an answer as the result of its question. One that comes too late fails the question: the error is returned.
 
     Raises SignalError of the kind that says why the answer is refused; nothing is recorded then.
     """
@@ -33,6 +33,7 @@ def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], c
     order.journal.append(
         EffectRecord(question.path, kind, digest(request_of(_question(question))), *outcome, answer=credit)
     )
+    return late
 
 
 def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:

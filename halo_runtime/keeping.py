@@ -107,8 +107,7 @@ class KeptRuns:
         for message in mail:
             if ended or message.interrupt in answered:
                 reason = "the run has ended" if ended else f"the question {message.interrupt} is already answered"
-                refused = {**message.to_json(), "reason": reason}
-                log.note("refused", lambda refused=refused: refused)
+                _note_refused(log, message, reason)
                 mail.discard(message.id)
 
     # --- going on -----------------------------------------------------------------------------------------------
@@ -192,12 +191,13 @@ class KeptRuns:
             _refuse_ended(stored)
             refuse_incomplete(stored)
             if message is not None and not is_early(message, stored.interrupts):
-                deliver(message, order, stored.interrupts, self._engine.services.clock)
+                late = deliver(message, order, stored.interrupts, self._engine.services.clock)
+                if late is not None:
+                    _note_refused(log, message, late.message)
                 log.sync()
         except HaloError as refusal:
             if message is not None:
-                refused = {**message.to_json(), "reason": refusal.message}
-                log.note("refused", lambda: refused)
+                _note_refused(log, message, refusal.message)
             raise
 
     def post(self, run_id: str, message: Message) -> None:
@@ -314,6 +314,11 @@ def _give_up(claiming: asyncio.Future[Claim]) -> None:
     """Release a claim that came when nobody wanted it any more."""
     if not claiming.cancelled() and claiming.exception() is None:
         claiming.result().lock.release()
+
+
+def _note_refused(log: RunLog, message: Message, reason: str) -> None:
+    document = {**message.to_json(), "reason": reason}
+    log.note("refused", lambda: document)
 
 
 def _refuse_ended(stored: StoredRun) -> None:

@@ -231,6 +231,8 @@ async def test_a_question_whose_time_is_over_fails_the_run_and_nobody_is_its_act
     assert (late.status, type(late.error), keys(project.deeds)) == ("failed", InterruptExpired, [])
     [answer] = [line for line in project.lines(result.run_id) if line.get("kind") == "human"]
     assert (answer["outcome"], answer["answer"]["by"], answer["answer"]["how"]) == ("failed", None, "expired")
+    [refused] = [line for line in project.lines(result.run_id) if line["t"] == "refused"]
+    assert (refused["value"], refused["by"], "was not answered by" in refused["reason"]) == ("yes", "ada", True)
     with pytest.raises(RunRefused, match="InterruptExpired"):
         await project.runtime().signal(result.run_id, "yes", by="ada")
     assert project.lines(result.run_id)[-1]["t"] == "refused"
