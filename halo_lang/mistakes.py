@@ -10,17 +10,15 @@ import re
 
 from halo_lang.lexicon import DECLARATION_KEYWORDS
 from halo_lang.situation import DECLARATIONS, VALUES, Mistake
+from halo_lang.stage_mistakes import STAGES, written_stage
 
 _COMPARATORS = ("==", "!=", "<", "<=", ">", ">=")
+_OPERATORS = (*_COMPARATORS, "&&", "||", "!")
 _MODIFIERS = ("system", "equips", "requires")
 
 
 def _condition(text: str) -> str:
     return f"pipeline Main(n: Number) -> Result:\n  n |? ({text})"
-
-
-def _stage(text: str) -> str:
-    return f"pipeline Main(n: Number) -> Result:\n  n {text}"
 
 
 def _written(wrong: str, right: str, terminal: str, example: str) -> Mistake:
@@ -43,76 +41,76 @@ _ANYWHERE = (
         replacement="//",
     ),
     Mistake(
-        _stage("|> Bot.go()¦;"),
+        written_stage("|> Bot.go()¦;"),
         lambda s: s.found.text == ";",
         "nothing ends with `;` here",
         "take it away",
         replacement="",
     ),
     Mistake(
-        _stage("|> Bot.go(¦“hello”)"),
+        written_stage("|> Bot.go(¦“hello”)"),
         lambda s: s.found.text in "“”„‘’«»" and s.found.text != "",
         "{found} does not quote",
         "use straight quotes: `\"` or `'`",
     ),
     Mistake(
-        _stage('|> Bot.go("say "¦hello" loudly")'),
+        written_stage('|> Bot.go("say "¦hello" loudly")'),
         lambda s: s.touches and s.before.text[-1:] in ('"', "'") and re.match(r"\w", s.found.text) is not None,
         "the string {before} ends here",
         'write `\\"` for a quotation mark inside a string',
     ),
     Mistake(
-        _stage("|> Bot.go() as ¦'result'"),
+        written_stage("|> Bot.go() as ¦'result'"),
         lambda s: s.found.text[:1] in ('"', "'") and s.wants("NAME") and not s.wants("STRING"),
         "a name must stand here, found {found}",
         "names have no quotes",
     ),
     Mistake(
-        _stage("|> Bot.go(¦.5)"),
+        written_stage("|> Bot.go(¦.5)"),
         lambda s: s.found.text == "." and s.wants("NUMBER"),
         "a number begins with a digit",
         "write `0` in front of the point",
         replacement="0.",
     ),
     Mistake(
-        _stage("|> System.Sleep(5¦min)"),
+        written_stage("|> System.Sleep(5¦min)"),
         lambda s: s.touches and s.before.text[-1:].isdigit() and s.found.text.isalpha(),
         "{found} is no unit of time",
         "the units are ms, s, m, h and d: `500ms`, `5m`",
     ),
     Mistake(
-        _stage("|> Bot.go(¦{{n}})"),
+        written_stage("|> Bot.go(¦{{n}})"),
         lambda s: s.found.text == "{{" and s.wants("STRING"),
         "placeholders stand inside strings only",
         "write the name without braces",
     ),
     Mistake(
-        _stage("|> Bot.go(¦{ a: 1 })"),
+        written_stage("|> Bot.go(¦{ a: 1 })"),
         lambda s: s.found.text == "{" and s.expected >= VALUES,
         "there are no object literals",
         "pass named arguments (`name: value`) or a string with JSON in it",
     ),
     Mistake(
-        _stage("|> Bot.go(n¦, , 1)").replace("¦, ,", ", ¦,"),
+        written_stage("|> Bot.go(n¦, , 1)").replace("¦, ,", ", ¦,"),
         lambda s: s.found.text == "," and s.wants("NAME", "STRING", "ELSE"),
         "nothing stands in front of this comma",
         "take the comma away, or write what is missing",
     ),
     Mistake(
-        _stage("|> Bot.go(temp ¦= 1)"),
+        written_stage("|> Bot.go(temp ¦= 1)"),
         lambda s: s.found.text == "=" and s.wants("COLON"),
         "names and values are joined with `:`, found {found}",
         "write `:`",
         replacement=":",
     ),
     Mistake(
-        _stage("|> Bot.go(n ¦+ 1)"),
+        written_stage("|> Bot.go(n ¦+ 1)"),
         lambda s: s.found.text in ("+", "-", "*", "%") and (s.wants("COMMA", "_AND") or s.expected >= VALUES),
         "there is no arithmetic, found {found}",
         "let an agent or a tool work it out, and use its result",
     ),
     Mistake(
-        _stage("|> Bot.go(temp ¦=> 1)"),
+        written_stage("|> Bot.go(temp ¦=> 1)"),
         lambda s: s.found.text == "=>" and s.wants("COLON"),
         "names and values are joined with `:`, found {found}",
         "write `:`, or `,` between two arguments",
@@ -156,7 +154,7 @@ _IN_CONDITIONS = (
         "compare twice and join with `&&`: `1 < n && n < 5`",
     ),
     Mistake(
-        _stage("|<> loop(Bot, ¦n > 1)"),
+        written_stage("|<> loop(Bot, ¦n > 1)"),
         lambda s: s.only("STRING") and s.before.text == ",",
         "the condition of a loop is a string, found {found}",
         'put it in quotes: `loop(Agent, "score < 8")`',
@@ -168,7 +166,7 @@ _IN_CONDITIONS = (
         "put the text in quotes",
     ),
     Mistake(
-        _stage("|? ¦n > 1"),
+        written_stage("|? ¦n > 1"),
         lambda s: s.before.text == "|?" and s.begins,
         "a condition stands in brackets, found {found}",
         "write `|? (condition)`",
@@ -178,6 +176,30 @@ _IN_CONDITIONS = (
         lambda s: s.wants("_AND") and s.begins,
         "an operator is missing in front of {found}",
         "compare with `==`, join with `&&` or `||`",
+    ),
+    Mistake(
+        _condition("n > 1 && ¦"),
+        lambda s: s.wants("BANG") and s.before.text in _OPERATORS,
+        "a value is missing behind {before}, found {found}",
+        "write a value, a path or a condition in brackets there, or take {before} away",
+    ),
+    Mistake(
+        _condition("¦&& n"),
+        lambda s: s.wants("BANG") and s.found.text in _OPERATORS,
+        "a value is missing in front of {found}",
+        "write a value, a path or a condition in brackets there, or take {found} away",
+    ),
+    Mistake(
+        _condition("¦"),
+        lambda s: s.wants("BANG") and s.found.text in (")", ""),
+        "a condition is missing here, found {found}",
+        "write one, such as `score > 8`",
+    ),
+    Mistake(
+        _condition("¦[n]"),
+        lambda s: s.wants("BANG") and s.found.text == "[",
+        "no list can stand in a condition",
+        "compare with one value after the other and join with `||`",
     ),
 )
 
@@ -260,6 +282,30 @@ _DECLARATIONS = (
         "write `Array<String>` for a list of strings",
     ),
     Mistake(
+        "schema Item ¦[tags: String]",
+        lambda s: s.only("LBRACE"),
+        "the fields of a schema stand in braces, found {found}",
+        "write `schema Name {{ field: Type }}`",
+    ),
+    Mistake(
+        "schema Item { tags: ¦}",
+        lambda s: s.only("NAME") and s.before.text == ":" and s.found.text in (")", "}"),
+        "a type is missing behind `:`",
+        "write one, such as `String`",
+    ),
+    Mistake(
+        "pipeline Main(n: Number ¦= 1) -> Result: n",
+        lambda s: s.wants("LESSTHAN") and s.found.text == "=",
+        "a parameter has no value of its own",
+        "give the value where the pipeline is run or called",
+    ),
+    Mistake(
+        "policy Safe¦",
+        lambda s: s.wants("COLON") and s.found.text == "",
+        "a `:` is missing behind {before}",
+        "write it, and what belongs behind it",
+    ),
+    Mistake(
         "pipeline Main(n¦) -> Result: n",
         lambda s: s.only("COLON") and s.found.text in (")", ",", "}"),
         "{before} has no type",
@@ -309,127 +355,15 @@ _HEADS = (
     ),
 )
 
-_STAGES = (
-    Mistake(
-        _stage("¦~ listen(UI.Ready)"),
-        lambda s: s.could_end and s.found.text == "~",
-        "{found} is no stage operator",
-        "did you mean `~>`?",
-        replacement="~>",
-    ),
-    Mistake(
-        _stage("¦| Bot.go()"),
-        lambda s: s.could_end and s.found.text in ("|", "||", "||>", ">"),
-        "{found} is no stage operator",
-        "did you mean `|>`?",
-        replacement="|>",
-    ),
-    Mistake(
-        _stage("¦-> Bot.go()"),
-        lambda s: s.could_end and s.found.text == "->",
-        "{found} is no stage operator",
-        "write `|>` in front of a stage, `as` in front of the name of its result",
-    ),
-    Mistake(
-        "pipeline Main(n: Number) -> Result:\n  Bot.go¦(n)",
-        lambda s: s.rule == "value" and s.found.text == "(",
-        "a pipeline does not begin with a call",
-        "write `|>` in front of the call",
-    ),
-    Mistake(
-        _stage("|> Bot.go(Other.come¦(n))"),
-        lambda s: s.found.text == "(" and s.wants("COMMA") and s.wants("DOT"),
-        "a call cannot be an argument",
-        "make it a stage of its own, `|> call as name`, and pass the name",
-    ),
-    Mistake(
-        _stage("|> ¦|> Bot.go()").replace("|> ¦|>", "|>¦ |>"),
-        lambda s: s.rule == "stage" and s.found.text == "" and s.before.text in ("|>", "|?", "|*", "|!", "~>", "|<>"),
-        "nothing stands behind {before}",
-        "write what this stage does, or take {before} away",
-    ),
-    Mistake(
-        _stage("|? { ¦n > 1 => Bot.go() }"),
-        lambda s: s.wants("ELSE") and s.begins and s.meant is None,
-        "an arm of a branch begins with a condition in brackets, found {found}",
-        "write `(condition) => call`, or `else => call` for the last arm",
-    ),
-    Mistake(
-        _stage("|? { (n > 1) => Bot.go() ¦as big, else => Bot.stop() }"),
-        lambda s: s.found.text == "as" and s.before.text == ")" and s.only("COMMA", "RBRACE"),
-        "one arm of a branch cannot name its result",
-        "name that of the branch, with `as` behind its `}}`; each call is also found by its method",
-    ),
-    Mistake(
-        _stage("|* each ¦item in items => Bot.go(item)"),
-        lambda s: s.before.text == "each" and s.wants("LPAR") and s.found.text.isidentifier(),
-        "the item and the list of `each` stand in brackets, found {found}",
-        "write `each(item in list) => Agent.method(item)`",
-    ),
-    Mistake(
-        _stage("|> ¦as result"),
-        lambda s: s.before.text == "as" and s.wants("LPAR") and s.begins,
-        "{before} names the result of a call, and there is none in front of it",
-        "write the call: `|> Agent.method() as name`",
-        at_before=True,
-    ),
-    Mistake(
-        _stage('|> Bot.go ¦"hello"'),
-        lambda s: s.wants("LPAR") and s.before.text.isidentifier() and s.begins and s.found.text != "as",
-        "the arguments of {before} stand in brackets, found {found}",
-        "write them as `(first, name: second)`",
-    ),
-    Mistake(
-        _stage("|> Bot.go ¦as result"),
-        lambda s: s.only("LPAR") and s.before.text.isidentifier() and s.found.text != "",
-        "a call needs brackets behind {before}",
-        "write `()`, also where there are no arguments",
-        insertion="()",
-    ),
-    Mistake(
-        _stage("|> Summarize ¦as result"),
-        lambda s: s.expected <= {"DOT", "LPAR"} and s.wants("LPAR") and s.before.text.isidentifier(),
-        "a call needs brackets behind {before}",
-        "write `()`, also where there are no arguments; an agent or tool is called by a method",
-    ),
-    Mistake(
-        _stage("|? { (n > 1)¦: Bot.go() }"),
-        lambda s: s.only("ARROW") and s.found.text in (":", "->", "="),
-        "the call stands behind `=>`, found {found}",
-        "write `=>`",
-        replacement=" =>",
-    ),
-    Mistake(
-        _stage("|? { (n > 1) ¦Bot.go() }"),
-        lambda s: s.only("ARROW") and s.begins,
-        "a `=>` is missing in front of {found}",
-        "write `=>` between the condition and the call",
-        insertion=" =>",
-    ),
-    Mistake(
-        _stage("|! ¦yeild()"),
-        lambda s: s.meant is not None,
-        "{found} cannot stand here",
-        "did you mean {meant}?",
-        replacement="{meant}",
-    ),
-    Mistake(
-        _stage("¦Bot.go()"),
-        lambda s: s.could_end and s.found.text.isidentifier(),
-        "a stage begins with an operator, found {found}",
-        "write `|>` in front of {found}, or take it away",
-    ),
-)
-
 _SEPARATORS = (
     Mistake(
-        _stage('|> Bot.go(topic ¦"cats")'),
+        written_stage('|> Bot.go(topic ¦"cats")'),
         lambda s: s.wants("COMMA") and s.wants("COLON") and s.begins,
         "a comma is missing in front of {found}",
         "write `,` between two arguments, or `:` between a name and its value",
     ),
     Mistake(
-        _stage('|> Bot.go("one" ¦"two")'),
+        written_stage('|> Bot.go("one" ¦"two")'),
         lambda s: s.wants("COMMA") and s.begins_item and not s.wants("EQUIPS"),
         "a comma is missing in front of {found}",
         "write `,` between the two",
@@ -450,5 +384,5 @@ _SEPARATORS = (
     ),
 )
 
-MISTAKES = (*_ANYWHERE, *_IN_CONDITIONS, *_DECLARATIONS, *_HEADS, *_STAGES, *_SEPARATORS)
+MISTAKES = (*_ANYWHERE, *_IN_CONDITIONS, *_DECLARATIONS, *_HEADS, *STAGES, *_SEPARATORS)
 """All entries in the order in which they are tried."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.lang.checking import BOT, body, found, marked, only
+from tests.lang.checking import BOT, analysis, body, found, marked, only
 
 TOOL = "tool Repo : GitHub policy Limit : MaxToolCalls(9)\n"
 REPO = f"{TOOL}{BOT}{BOT.replace('Bot', 'Able')}  equips Repo requires Limit\n"
@@ -154,3 +154,16 @@ def test_a_condition_that_does_not_parse_is_reported_inside_its_string(condition
 
 def test_a_wrong_condition_brings_its_own_hint() -> None:
     assert "==" in (only(body('|> Bot.go() |<> loop(Bot, "x = 1")')).hint or "")
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("n >", "write a value, a path or a condition in brackets there, or take `>` away"),
+        ("n > 1 &&", "write a value, a path or a condition in brackets there, or take `&&` away"),
+        ("", "write one, such as `score > 8`"),
+    ],
+)
+def test_what_a_loops_condition_lacks_is_said(condition: str, hint: str) -> None:
+    told = analysis(body(f'|> Bot.go() |<> loop(Bot, "{condition}")')).errors
+    assert [(one.code, one.hint) for one in told] == [("HL406", hint)]
