@@ -19,7 +19,7 @@ def is_early(message: Message, interrupts: tuple[Interrupt, ...]) -> bool:
 
 
 def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock) -> InterruptExpired | None:
-    """Record an answer as the result of its question. One that comes too late fails the question: the error is returned.
+    """Record an answer as the result of its question. One that is late fails the question: its error is given back.
 
     Raises SignalError of the kind that says why the answer is refused; nothing is recorded then.
     """
