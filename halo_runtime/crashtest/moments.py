@@ -130,7 +130,7 @@ class MomentsStore(FileRunStore):
         stored = claim.stored
         log = self.new_log(stored.run_id, redactor, fingerprint)
         hashes = [document["hash"] for document in stored.stages]
-        log.go_on(claim.lock, stored.reading.good, stored.reading.last_sum, hashes)
+        log.go_on(claim.lock, stored.header, stored.reading.good, stored.reading.last_sum, hashes)
         return log
 
 

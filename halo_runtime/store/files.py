@@ -326,8 +326,10 @@ def _summary(stored: StoredRun) -> JsonObject:
 
 def _line(header: JsonObject, closing: JsonObject | None, figures: JsonObject, stages: int) -> JsonObject:
     """A run's line in a listing. `status` is `open` where the journal has no end."""
-    interrupts = closing["interrupts"] if closing is not None and closing["status"] == "paused" else []
-    dates = [question["expiresAt"] for question in interrupts if question["expiresAt"]]
+    interrupts: list[JsonObject] = []
+    if closing is not None and closing["status"] == "paused":
+        interrupts = closing["interrupts"]
+    dates: list[str] = [question["expiresAt"] for question in interrupts if question["expiresAt"]]
     return {
         "runId": header["runId"],
         "status": "open" if closing is None else closing["status"],

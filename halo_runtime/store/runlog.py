@@ -46,6 +46,8 @@ class RunLog:
     ) -> None:
         self.path = path
         self.lock: Lock | None = None
+        self.header: JsonObject = {}
+        """The journal's first line, once it is written."""
         self._redactor = redactor
         self._fingerprint = fingerprint
         self._durable = durable
@@ -97,9 +99,9 @@ class RunLog:
             hidden.unlink()
         self._sealer, self._size = Sealer(), 0
 
-    def go_on(self, lock: Lock, size: int, last_sum: str, hashes: list[str]) -> None:
+    def go_on(self, lock: Lock, header: JsonObject, size: int, last_sum: str, hashes: list[str]) -> None:
         """Write behind the first `size` bytes of an existing file, whose trace has the entries of `hashes`."""
-        self.lock = lock
+        self.lock, self.header = lock, header
         self._sealer.previous, self._size, self._hashes = last_sum, size, hashes
         try:
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
@@ -111,6 +113,11 @@ class RunLog:
     def kept(self) -> bool:
         """Whether there is a file."""
         return self._file is not None
+
+    @property
+    def stages(self) -> int:
+        """How many stages are in the trace."""
+        return len(self._hashes)
 
     @property
     def last_sum(self) -> str:
@@ -188,8 +195,11 @@ class RunLog:
     def _write(self, document: JsonObject) -> None:
         assert self._file is not None, "there is a file"
         previous = self._sealer.previous
+        shown = self._redactor.json(document)
+        if document["t"] == "run":
+            self.header = shown
         try:
-            line = self._line(self._redactor.json(document))
+            line = self._line(shown)
             view = memoryview(line)
             while view:
                 view = view[os.write(self._file, view) :]
