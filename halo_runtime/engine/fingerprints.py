@@ -121,7 +121,7 @@ _PARTS: Final[dict[type, tuple[str, ...]]] = {}
 
 
 _TEXTS: Final = {"gate": "condition", "branch": "text", "loop": "condition", "yield": "question"}
-"""What the texts of a stage are, by its kind; of all others they are a prompt."""
+"""What the texts of a stage are, by its kind; of a call they are a prompt if it is an agent's."""
 
 
 def _kind(declaration: nodes.Declaration) -> str:
@@ -135,7 +135,8 @@ def _in_words(name: str, kind: str, now: dict[str, Shape], before: dict[str, Sha
         return f"the {name} is no longer used there"
     if name == "stage":
         texts_only = _without_texts(now[name]) == _without_texts(before[name])
-        return f"the {_TEXTS.get(kind, 'prompt')} changed" if texts_only else "it was edited"
+        usual = "prompt" if any(part.startswith("agent ") for part in now) else "text"
+        return f"the {_TEXTS.get(kind, usual)} changed" if texts_only else "it was edited"
     if name == "start":
         return "the start value changed"
     if name.startswith("agent ") and _without_texts(now[name]) == _without_texts(before[name]):

@@ -104,6 +104,7 @@ EDITS: dict[str, tuple[str, str, list[str], str, int]] = {
     "a tool of an agent": ('KV("deeds.db")', 'KV("other.db")', ALL[1:], "the store Deeds changed", 2),
     "a policy of an agent": ("MaxLength(2000)", "MaxLength(3000)", ALL, "the policy Rules changed", 1),
     "another agent of the same shape": ("B.second(", "C.second(", ALL[1:], "it was edited", 2),
+    "the text of a tool's call": ('"third {{', '"fourth {{', ALL[2:], "the text changed", 3),
     "a stage of a nested pipeline": ('"Two"', '"Two!"', ALL[3:], "the prompt changed", 4),
     "a later stage": ('"Last"', '"Last!"', ALL[4:], "the prompt changed", 5),
     "the start value": ("  x\n    |> A.f", '  "{{x}}"\n    |> A.f', ALL, "the start value changed", 1),
