@@ -40,7 +40,7 @@ def choose_pipeline(program: Program, name: str | None) -> Pipeline:
         raise UsageError(f"{path}: there is no pipeline to run", hint="declare one: pipeline Main(text: String) -> …")
     if name is None:
         if len(found) > 1:
-            hint = f"halo run {path} {next(iter(found))}"
+            hint = f"name one behind the file: {path} {next(iter(found))}"
             raise UsageError(f"{path} has {len(found)} pipelines: {', '.join(found)}", hint=hint)
         return next(iter(found.values()))
     if name not in found:

@@ -123,7 +123,7 @@ def test_the_only_pipeline_may_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
-        (None, "p.halo has 2 pipelines: Alpha, Omega", "halo run p.halo Alpha"),
+        (None, "p.halo has 2 pipelines: Alpha, Omega", "name one behind the file: p.halo Alpha"),
         ("Omga", "p.halo has no pipeline Omga", "did you mean Omega?"),
         ("omega", "p.halo has no pipeline omega", "did you mean Omega?"),
         ("Zq", "p.halo has no pipeline Zq", "there is Alpha, Omega"),
