@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from halo_lang.collector import without_collector
 from halo_lang.records import record
 from halo_runtime.errors import RunBusy, StoreError, UnknownRun
 from halo_runtime.json_types import JsonObject
@@ -112,7 +113,8 @@ class FileRunStore:
         path = self._find(reference)
         try:
             data = path.read_bytes()
-            reading = _with_blobs(read_lines(data), Blobs(path.parent / "blobs"))
+            with without_collector():
+                reading = _with_blobs(read_lines(data), Blobs(path.parent / "blobs"))
         except FileNotFoundError:
             raise UnknownRun(f"there is no run {reference} in {self.folder}") from None
         except OSError as failure:
@@ -297,7 +299,7 @@ def _with_blobs(reading: Reading, blobs: Blobs) -> Reading:
     documents: list[JsonObject] = []
     for document in reading.documents:
         try:
-            documents.append(blobs.restore(dict(document)))
+            documents.append(blobs.restore(dict(document)) if "blobs" in document else document)
         except StoreError as problem:
             line = len(documents) + 1
             return replace(reading, documents=tuple(documents), broken_line=line, reason=problem.message)
