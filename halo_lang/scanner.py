@@ -42,10 +42,12 @@ _DECORATED = re.compile(rf"{_DIRECTIVES.pattern}(?:agent|pipeline)(?!\w)")
 # Behind these a word that could begin a declaration is a misused keyword in a pipeline.
 _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
+# Outside strings it has no meaning. Where a string was left behind in its middle its quotes stay what they were in it.
+_ESCAPE = r'\\[\\"]'
 _TOKEN = re.compile(
     rf"""
       (?P<triple>{TRIPLE})
-    | (?P<skip>{STRING}|{COMMENT})
+    | (?P<skip>{STRING}|{COMMENT}|{_ESCAPE})
     | (?P<open>[(\[{{]++)
     | (?P<close>[)\]}}]++)
     | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
@@ -57,8 +59,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_STRING_OR_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|(?P<unclosed>"{{3}})|["'][^\n]*+|(?P<comment>/\*)""")
-_TAILS_READ = 8
+_STRING_OR_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|{_ESCAPE}|(?P<unclosed>"{{3}})|["'][^\n]*+|(?P<comment>/\*)""")
 
 
 class Piece(NamedTuple):
@@ -127,18 +128,24 @@ class _Tail:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._known = False
-        self._left = _TAILS_READ
+        self._known: dict[int, bool] = {}
+        """The answer at the beginning of each string and comment that was passed."""
 
     def has_unclosed(self, position: int) -> bool:
-        """The answer at the end of a string; each answer is good until it is yes, then the text is read anew."""
-        if self._known or not self._left:
-            return False
-        self._left -= 1
-        found = (match.lastgroup for match in _STRING_OR_COMMENT.finditer(self._text, position))
-        unclosed = next(filter(None, found), None) == "unclosed"
-        self._known = not unclosed
-        return unclosed
+        """The answer at the end of a string. It follows from the text behind that alone, however often it was asked."""
+        passed: list[int] = []
+        answer = False
+        for match in _STRING_OR_COMMENT.finditer(self._text, position):
+            # Whoever comes to the beginning of a string that was passed goes on as then, so the work stays linear.
+            if match.start() in self._known:
+                answer = self._known[match.start()]
+                break
+            passed.append(match.start())
+            if match.lastgroup:
+                answer = match.lastgroup == "unclosed"
+                break
+        self._known.update(dict.fromkeys(passed, answer))
+        return answer
 
 
 @lru_cache(256)

@@ -129,3 +129,37 @@ def test_quotes_far_behind_a_string_decide_where_it_ends(before: str, after: str
     for old, new in ((before, after), (after, before)):
         version = parse(open_string + old)
         assert shape(parse(open_string + new, version)) == shape(parse(open_string + new))
+
+
+TRIPLES = (
+    *('"""', '"""\n', '\\"""', '"', "'", "\\", "// ", "/*", "*/", "x", "\n"),
+    *(
+        "\nagent A [x/y]\n",
+        '"""\nagent B [x/y]\n"""\n',
+        'pipeline P() -> R:\n  |> A.go("""\n',
+        '"""\nagent C [x/y]\n""" """ x\n',
+    ),
+)
+
+
+@st.composite
+def edits_among_triple_quotes(draw: st.DrawFn) -> list[str]:
+    """A text with many triple quotes that are not closed as they should be, and its versions after some edits."""
+    pieces = st.sampled_from(TRIPLES)
+    often = draw(pieces) * draw(st.integers(0, 14)) + "".join(draw(st.lists(pieces, max_size=3))) * 9
+    versions = [often + "".join(draw(st.lists(pieces, max_size=30)))]
+    for _ in range(draw(st.integers(1, 4))):
+        text = versions[-1]
+        start = draw(st.integers(0, len(text)) | st.integers(max(0, len(text) - 8), len(text)))
+        end = draw(st.sampled_from((start, start + 1, start + 3, start + 20)))
+        versions.append(text[:start] + "".join(draw(st.lists(pieces, max_size=2))) + text[end:])
+    return versions
+
+
+@settings(max_examples=300)
+@given(edits_among_triple_quotes())
+def test_however_many_triple_quotes_are_broken_an_edit_cuts_the_text_as_a_new_one(versions: list[str]) -> None:
+    program = parse(versions[0])
+    for text in versions[1:]:
+        program = parse(text, program)
+        assert shape(program) == shape(parse(text))
