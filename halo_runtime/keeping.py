@@ -14,6 +14,7 @@ from halo_runtime.continuing import Origin, header, order_of, past_of, program_o
 from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.effects import Paused
 from halo_runtime.engine.engine import Engine
 from halo_runtime.engine.execution import Execution, Order, restore_cursors
 from halo_runtime.engine.fingerprints import Fingerprints
@@ -131,12 +132,27 @@ class KeptRuns:
 
     async def _go_on(self, run_id: str, message: Message | None) -> RunResult:
         claim = await self._claim(run_id)
+        if message is not None and claim.stored.status == "interrupted":
+            came_to = await self._come_to_questions(claim)
+            if came_to.status == "interrupted" or isinstance(came_to.error, StoreError):
+                return came_to
+            return await self._go_on(run_id, message)
         plan, order, log = self._reopen(claim)
         try:
             self._take(claim.stored, order, message, log)
             if message is not None and is_early(message, claim.stored.interrupts):
                 self._store.mail(order.run_id).post(message.cleaned(self._engine.services.redactor))
                 return result_of(claim.stored)
+            return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
+        finally:
+            log.close()
+
+    async def _come_to_questions(self, claim: Claim) -> RunResult:
+        """Go on with a run that broke off, without asking anybody: what it asks is known then, and can be answered."""
+        plan, order, log = self._reopen(claim)
+        try:
+            self._take(claim.stored, order, None, log)
+            order = replace(order, asker=_nobody)
             return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
             log.close()
@@ -308,6 +324,10 @@ class KeptRuns:
 
     def _now(self) -> str:
         return iso(self._engine.services.clock.now())
+
+
+async def _nobody(interrupt: Interrupt) -> Answer:
+    raise Paused((interrupt,))
 
 
 def _give_up(claiming: asyncio.Future[Claim]) -> None:

@@ -44,7 +44,7 @@ class Order:
     `reuse` is the run that this one continues. `rehearsal`: walk as far as the journal reaches and do nothing.
     `time_left` are the seconds that time limits had when the run stopped, by path. `used`: what is still to be
     configured, None for all that can be reached. `max_spend` in USD; `spent` are the charges of calls that `reuse` is
-    going to give (see budgets.py).
+    going to give (see budgets.py). `asker` answers in place of the host.
     """
 
     program: Program
@@ -60,6 +60,7 @@ class Order:
     used: Reach | None = None
     max_spend: Decimal | None = None
     spent: tuple[JsonObject, ...] = ()
+    asker: Callable[[Interrupt], Awaitable[Answer]] | None = None
 
 
 @dataclass(slots=True)
@@ -109,7 +110,7 @@ class Execution:
             provider_of=services.provider,
             policies=policies,
             ledger=_ledger(plan, order, policies),
-            asker=services.asker,
+            asker=order.asker or services.asker,
             send=services.send,
             recording=recorder is not None,
             time_left=dict(order.time_left),

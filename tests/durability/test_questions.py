@@ -381,3 +381,53 @@ async def test_an_answer_that_names_no_question_is_given_to_one_of_several(tmp_p
 
     assert result.status == "paused"
     assert len(result.interrupts) == 2
+
+
+# --- runs that broke off at a question ----------------------------------------------------------------------------
+
+
+async def broken_off(project: Project, stages: str) -> str:
+    """A run whose process died while its questions were open."""
+    result = await project.run(single(stages), {"x": 1})
+    project.cut(result.run_id, lambda line: line["t"] != "status")
+    project.deeds.calls.clear()
+    assert project.store.load(result.run_id).status == "interrupted"
+    return result.run_id
+
+
+async def test_a_run_that_broke_off_at_a_question_takes_the_answer_to_it(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    run_id = await broken_off(project, '|> Deeds.incr("before") |! yield("Sure?") |> Deeds.incr("after")')
+    asked: list[str] = []
+
+    async def person(question: Interrupt) -> str:
+        asked.append(question.message)
+        return "no"
+
+    runtime = project.runtime()
+    runtime.on_interrupt(person)
+    result = await runtime.signal(run_id, "yes", by="ada")
+    assert (result.status, keys(project.deeds), asked) == ("completed", ["after"], [])
+    [answer] = [line["answer"] for line in project.lines(run_id) if line.get("kind") == "human"]
+    assert answer["by"] == "ada"
+
+
+async def test_a_run_that_broke_off_before_its_question_comes_to_it_and_refuses_an_answer_to_another(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path)
+    run_id = await broken_off(project, '|! yield("Sure?") |> Deeds.incr("after")')
+    project.cut(run_id, lambda line: line["t"] == "run")
+    with pytest.raises(UnknownInterrupt, match=r"open are: .*Sure"):
+        await project.runtime().signal(run_id, "yes", interrupt="ask-0")
+    assert project.store.load(run_id).status == "paused"
+    assert (await project.runtime().signal(run_id, "yes")).status == "completed"
+
+
+async def test_an_answer_to_a_run_that_broke_off_and_asks_nothing_more_is_refused(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    run_id = await broken_off(project, '|> Deeds.incr("one")')
+    with pytest.raises(RunRefused, match="is completed"):
+        await project.runtime().signal(run_id, "yes")
+    assert keys(project.deeds) == []
+    assert project.lines(run_id)[-1]["t"] == "refused"
