@@ -21,6 +21,9 @@ ToolNames: TypeAlias = Mapping[str, str]
 Refuse: TypeAlias = Callable[..., ModelError]
 """Makes the error for an answer that cannot be used: `(problem, *, retryable=False)`."""
 
+Fail: TypeAlias = Callable[[int, JsonObject], ModelError]
+"""Makes the error that a failure under status 200 amounts to, from the status it names and its document."""
+
 MAX_NAME: Final = 64
 MAX_TOLD: Final = 500
 """Characters of a service's own message that go into ours."""
@@ -64,13 +67,16 @@ def _distinct(name: str, taken: Iterable[str]) -> str:
     return candidate
 
 
-def request_body(request: ModelRequest, model: str, names: ToolNames) -> JsonObject:
-    """Messages, tools and response format of a request; the settings that families differ in are not in it."""
+def request_body(request: ModelRequest, model: str, names: ToolNames, *, strict: bool = True) -> JsonObject:
+    """Messages, tools and response format of a request; the settings that families differ in are not in it.
+
+    `strict`: whether the service can be asked to hold a model strictly to a schema.
+    """
     body: JsonObject = {"model": model, "messages": [_message(message, names) for message in request.messages]}
     if request.tools:
         body["tools"] = offered(request, names)
     if request.json_schema is not None:
-        body["response_format"] = _response_format(request.json_schema)
+        body["response_format"] = _response_format(request.json_schema, strict)
     return body
 
 
@@ -96,7 +102,7 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelR
     if choice is None or not is_object(message):
         raise refuse(f"answered without any choice{told_failure(document.get('error'))}")
     calls = _tool_calls(message.get("tool_calls"), names)
-    text = _text(message.get("content"))
+    text = content_text(message.get("content"))
     refusal = message.get("refusal")
     finish = choice.get("finish_reason")
     _check_complete(text, calls, finish, refuse)
@@ -129,12 +135,14 @@ def _message(message: Message, names: ToolNames) -> JsonObject:
     return wire
 
 
-def _response_format(schema: JsonObject) -> JsonObject:
-    name = _ILLEGAL_IN_NAMES.sub("_", str(schema.get("title") or "output"))[:MAX_NAME]
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "strict": _can_be_strict(schema), "schema": schema},
+def _response_format(schema: JsonObject, strict: bool) -> JsonObject:
+    described: JsonObject = {
+        "name": _ILLEGAL_IN_NAMES.sub("_", str(schema.get("title") or "output"))[:MAX_NAME],
+        "schema": schema,
     }
+    if strict:
+        described["strict"] = _can_be_strict(schema)
+    return {"type": "json_schema", "json_schema": described}
 
 
 def _can_be_strict(schema: JsonObject) -> bool:
@@ -165,13 +173,45 @@ def told_failure(error: Json) -> str:
     return f": {' '.join(message.split())[:MAX_TOLD]}" if isinstance(message, str) and message else ""
 
 
+def check_reported(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
+    """Raise for a failure that stands in a completion or a chunk of one, as gateways and streams have them."""
+    choice = _first(document.get("choices")) or {}
+    error: Json = document.get("error") or choice.get("error")
+    status = _status(error) if is_object(error) else None
+    if status is not None:
+        raise fail(status, {"error": error})
+    if document.get("error") or choice.get("finish_reason") == "error":
+        raise refuse(f"failed before its answer was complete{told_failure(error)}", retryable=True)
+
+
+_STATUSES: Final = {
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "server_error": 500,
+    "server_is_overloaded": 503,
+    "service_unavailable_error": 503,
+}
+"""What a failure calls itself → the status it has where it comes first."""
+
+
+def _status(error: JsonObject) -> int | None:
+    """The status that a reported failure names, as a number or by its kind."""
+    code = str(error.get("code"))
+    if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
+        return int(code)
+    kinds = (code, str(error.get("type")))
+    return next((_STATUSES[kind] for kind in kinds if kind in _STATUSES), None)
+
+
 def _first(choices: Json) -> JsonObject | None:
     if is_list(choices) and choices and is_object(choices[0]):
         return choices[0]
     return None
 
 
-def _text(content: Json) -> str | None:
+def content_text(content: Json) -> str | None:
     """The text of a message: a string, or the text parts of a list of parts; None for none at all."""
     if is_list(content):
         parts = [part["text"] for part in content if is_object(part) and isinstance(part.get("text"), str)]
@@ -228,7 +268,7 @@ def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: S
         stop=stop,
         usage=_usage(usage) if is_object(usage) else Usage(),
         model_used=model if isinstance(model, str) else None,
-        cost=_cost(usage.get("cost")) if is_object(usage) else None,
+        cost=_cost(usage) if is_object(usage) else None,
         warnings=(WARNINGS[stop],) if stop in WARNINGS else (),
     )
 
@@ -249,6 +289,16 @@ def count(value: Json) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _cost(value: Json) -> Decimal | None:
-    """What the service itself says a request cost, in USD; a few services do."""
+def _cost(usage: JsonObject) -> Decimal | None:
+    """What the service itself says a request cost, in USD; a few services do.
+
+    With a key of one's own behind a gateway (`is_byok`) that is its fee, to which the maker's price is added.
+    """
+    details: Json = usage.get("cost_details")
+    upstream = _price(details.get("upstream_inference_cost")) if is_object(details) and usage.get("is_byok") else None
+    own = _price(usage.get("cost"))
+    return own if own is None or upstream is None else own + upstream
+
+
+def _price(value: Json) -> Decimal | None:
     return Decimal(str(value)) if type(value) in (int, float) and 0 <= value < 1e9 else None

@@ -50,7 +50,7 @@ def read_complaint(content: bytes) -> Complaint:
 
 def _read_error(error: JsonObject) -> Complaint:
     told = (error.get(name) for name in ("message", "detail", "title"))
-    text = next((text for text in told if isinstance(text, str) and text), "")
+    text = next((text for text in told if isinstance(text, str) and text), "") + _behind(error.get("metadata"))
     details: Json = error.get("details")
     single = details.get("error_code") if is_object(details) else None
     listed = [detail for detail in details if is_object(detail)] if is_list(details) else []
@@ -60,6 +60,17 @@ def _read_error(error: JsonObject) -> Complaint:
     if _TOO_LONG.search(text) or "context_length_exceeded" in codes:
         codes.add(CONTEXT_FULL)
     return Complaint(text, frozenset(codes), next(_delays(listed), _told_delay(text)))
+
+
+def _behind(metadata: Json) -> str:
+    """What OpenRouter adds: who behind it failed and how, or what its moderation found."""
+    if not is_object(metadata):
+        return ""
+    reasons: Json = metadata.get("reasons")
+    named = ", ".join(str(reason) for reason in reasons) if is_list(reasons) else ""
+    told = (metadata.get("provider_name"), metadata.get("raw"), named)
+    said = ": ".join(text for text in told if isinstance(text, str) and text)
+    return f" ({said})" if said else ""
 
 
 def _reasons(details: list[JsonObject]) -> Iterator[str]:

@@ -14,7 +14,9 @@ from halo_runtime.errors import ConfigError
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 
 _FACTORIES: Final = {
-    "openai": "halo_runtime.models.openai:open_service",
+    "openai": "halo_runtime.models.openai:open_openai",
+    "openrouter": "halo_runtime.models.openai:open_openrouter",
+    "together": "halo_runtime.models.openai:open_together",
     "anthropic": "halo_runtime.models.anthropic:open_service",
     "local": "halo_runtime.models.local:open_service",
     "ollama": "halo_runtime.models.ollama:open_service",
@@ -26,11 +28,8 @@ _FACTORIES: Final = {
 _EMBEDDED: Final = {"local": frozenset({"smollm2"})}
 """Prefix → the only models it has, where it has not any that people may name; others are left to its service."""
 
-_NOT_HERE: Final = "is not available in this version{keys}; use --replies FILE or --model local/smollm2"
-_INSTEAD: Final = {
-    "scripted": "answers from a replies file; name one with --replies FILE",
-}
-"""Prefix → what is said about its models that are not available, where it is not the usual."""
+_INSTEAD: Final = {"scripted": "answers from a replies file; name one with --replies FILE"}
+"""Prefix whose provider the Runtime registers when it has what it needs → what is said where it has not."""
 
 
 class ModelRegistry:
@@ -61,10 +60,10 @@ class ModelRegistry:
         return route.prefix if special else route.entry.name, route.model
 
     def provider(self, model: str) -> ModelProvider:
-        """The provider that answers for `model`; ConfigError where this version has none."""
+        """The provider that answers for `model`; ConfigError where there is none."""
         key, _ = self.resolve(model)
         if key not in self._registered and key not in _FACTORIES:
-            raise ConfigError(_unavailable(model))
+            raise ConfigError(f"the model {model} {_INSTEAD[key]}")
         if key not in self._open:
             self._open[key] = self._factory(key)(self._env)
         return self._open[key]
@@ -87,11 +86,3 @@ class ModelRegistry:
             return self._registered[key]
         module, _, function = _FACTORIES[key].partition(":")
         return getattr(import_module(module), function)
-
-
-def _unavailable(model: str) -> str:
-    route = catalog.model_route(model)
-    assert route is not None, "only ids that lead somewhere are looked for"
-    keys = f" (with or without {' or '.join(route.entry.keys)})" if route.entry.keys else ""
-    text = _INSTEAD.get(route.prefix or route.entry.name, _NOT_HERE)
-    return f"the model {model} {text.format(name=route.model, keys=keys)}"

@@ -1,6 +1,6 @@
-"""What OpenAI's chat completions refuse, as one function: request body in, the refusal it would get out.
+"""What chat completions refuse at OpenAI, OpenRouter and Together: request body in, the refusal it would get out.
 
-Written from the service's documentation and not from our client, so that the two check each other.
+Written from the services' documentation and not from our client, so that the two check each other.
 """
 
 from __future__ import annotations
@@ -8,11 +8,33 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
-FIELDS = {
+Service = Literal["openai", "openrouter", "together"]
+
+OPENAI_FIELDS = {
     "model", "messages", "temperature", "top_p", "max_tokens", "max_completion_tokens", "tools", "tool_choice",
     "response_format", "reasoning_effort", "stop", "seed", "parallel_tool_calls", "stream", "stream_options",
+}  # fmt: skip
+FIELDS: dict[Service, set[str]] = {
+    "openai": OPENAI_FIELDS,
+    "openrouter": OPENAI_FIELDS | {
+        "models", "provider", "plugins", "reasoning", "top_k", "min_p", "top_a", "repetition_penalty", "session_id",
+        "user",
+    },
+    "together": {
+        "model", "messages", "temperature", "top_p", "max_tokens", "top_k", "min_p", "repetition_penalty", "stop",
+        "seed", "response_format", "tools", "tool_choice", "reasoning", "reasoning_effort", "stream", "logprobs",
+        "context_length_exceeded_behavior", "safety_model",
+    },
+}  # fmt: skip
+SCHEMA_FIELDS: dict[Service, set[str]] = {
+    "openai": {"name", "schema", "strict", "description"},
+    "openrouter": {"name", "schema", "strict", "description"},
+    "together": {"name", "schema"},
+}
+ROUTING = {
+    "order", "allow_fallbacks", "require_parameters", "data_collection", "only", "ignore", "sort", "max_price",
 }  # fmt: skip
 MESSAGE_FIELDS = {
     "system": {"role", "content"},
@@ -21,6 +43,7 @@ MESSAGE_FIELDS = {
     "assistant": {"role", "content", "tool_calls", "refusal"},
     "tool": {"role", "content", "tool_call_id"},
 }
+REASONING_FIELDS = {"reasoning", "reasoning_details"}
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 REASONING = re.compile(r"o\d|gpt-[5-9]")
 RESPONSES_ONLY = re.compile(r"gpt-6-astra|gpt-6\.")
@@ -35,16 +58,17 @@ class Refused(Exception):
         self.param, self.code = param, code
 
 
-def check(body: Any) -> None:
+def check(body: Any, service: Service = "openai") -> None:
     """Raise Refused for a request that the service would not take."""
     if not isinstance(body, dict):
         raise Refused("the body is no object")
-    if unknown := body.keys() - FIELDS:
+    if unknown := body.keys() - FIELDS[service]:
         raise Refused(f"Unrecognized request arguments supplied: {sorted(unknown)}")
     _require(isinstance(body.get("model"), str) and body["model"], "you must provide a model parameter", "model")
-    _check_messages(body.get("messages"))
-    for rule in (_check_sampling, _check_max_tokens, _check_tools, _check_tool_route, _check_response_format):
+    _check_messages(body.get("messages"), REASONING_FIELDS if service == "openrouter" else set())
+    for rule in (_check_sampling, _check_max_tokens, _check_tools, _check_tool_route, _check_stream, _check_routing):
         rule(body)
+    _check_response_format(body, SCHEMA_FIELDS[service])
 
 
 def _require(condition: object, message: str, param: str | None = None, code: str | None = None) -> None:
@@ -55,18 +79,19 @@ def _require(condition: object, message: str, param: str | None = None, code: st
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def _check_messages(messages: Any) -> None:
+def _check_messages(messages: Any, more: set[str]) -> None:
     _require(isinstance(messages, list) and messages, "messages: expected a non-empty array", "messages")
     awaited: list[str] = []
     for number, message in enumerate(messages):
-        _check_message(message, f"messages[{number}]")
+        _check_message(message, f"messages[{number}]", more)
         awaited = _answered(message, awaited, f"messages[{number}]")
     _require(not awaited, f"tool_call_ids did not have response messages: {awaited}", "messages")
 
 
-def _check_message(message: Any, where: str) -> None:
-    fields = MESSAGE_FIELDS.get(message.get("role"))
-    _require(fields, f"{where}.role: invalid value {message.get('role')!r}", where)
+def _check_message(message: Any, where: str, more: set[str]) -> None:
+    role = message.get("role")
+    _require(role in MESSAGE_FIELDS, f"{where}.role: invalid value {role!r}", where)
+    fields = MESSAGE_FIELDS[role] | (more if role == "assistant" else set())
     _require(message.keys() <= fields, f"{where}: unknown fields {sorted(message.keys() - fields)}", where)
     content, calls = message.get("content"), message.get("tool_calls")
     _require(isinstance(content, str) or (content is None and calls), f"{where}.content: expected a string", where)
@@ -146,13 +171,25 @@ def _check_tool_route(body: dict[str, Any]) -> None:
     _require(not NEEDS_EFFORT_NONE.match(model) or effort == "none", advice, "reasoning_effort")
 
 
-def _check_response_format(body: dict[str, Any]) -> None:
+def _check_stream(body: dict[str, Any]) -> None:
+    _require(body.get("stream", True) in (True, False), "stream: expected a boolean", "stream")
+    options = body.get("stream_options", {})
+    _require(options.keys() <= {"include_usage"}, "stream_options: unknown field", "stream_options")
+    _require("stream_options" not in body or body.get("stream"), "stream_options: only with stream", "stream_options")
+
+
+def _check_routing(body: dict[str, Any]) -> None:
+    routing = body.get("provider", {})
+    _require(routing.keys() <= ROUTING, f"provider: unknown fields {sorted(routing.keys() - ROUTING)}", "provider")
+
+
+def _check_response_format(body: dict[str, Any], fields: set[str]) -> None:
     form = body.get("response_format")
     if form is None:
         return
     _require(form.keys() == {"type", "json_schema"} and form["type"] == "json_schema", "bad response_format")
     described = form["json_schema"]
-    _require(described.keys() <= {"name", "schema", "strict", "description"}, "bad json_schema", "response_format")
+    _require(described.keys() <= fields, "bad json_schema", "response_format")
     _require(NAME.fullmatch(described.get("name", "")), "json_schema.name is illegal", "response_format")
     if described.get("strict"):
         _check_strict(described["schema"], "invalid_json_schema")

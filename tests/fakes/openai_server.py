@@ -1,47 +1,27 @@
-"""A server on loopback that speaks OpenAI's chat completions and refuses what the service refuses.
+"""A server on loopback that speaks chat completions as OpenAI, OpenRouter or Together do; see wire.py.
 
     async with FakeOpenAI() as server:
-        server.answer(refusal(429, headers={"retry-after": "1"}), completion("Hello."))
-        ...
+        server.turn(completion("Hello."))
+        server.answer(refusal(429, headers={"retry-after": "1"}))
         server.requests[0].body["messages"]
 
-Answers are given in order, then `completion("ok")` again and again. A request that the service would refuse gets its
-400, and fails the test at the end of the block unless the server was made with `refusals_expected=True`.
+A turn is answered whole or as a stream, as it is asked for; answers are given as they are, before any turn.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
 from typing import Any
 
-from tests.fakes.openai_rules import Refused, check
+from tests.fakes.openai_rules import Refused as Wrong
+from tests.fakes.openai_rules import Service, check
+from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs
 
 KEY = "sk-fake-0123456789abcdef"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What the server sends. `cut`: close the connection after so many bytes of the body; `hang`: never send any."""
-
-    status: int = 200
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    content_type: str | None = "application/json"
-    cut: int | None = None
-    hang: bool = False
-
-
-@dataclass(frozen=True)
-class Received:
-    """A request as it came; header names in lower case."""
-
-    path: str
-    headers: dict[str, str]
-    body: Any
+BASES: dict[Service, str] = {"openai": "/v1", "openrouter": "/api/v1", "together": "/v1"}
 
 
 def document(message: dict[str, Any], finish: str | None = "stop", usage: Any = None, **more: Any) -> Answer:
@@ -73,13 +53,13 @@ def completion(text: str | None, finish: str | None = "stop") -> Answer:
     return document({"content": text}, finish, usage(9, 3))
 
 
-def calls(*functions: tuple[str, str, str], finish: str = "tool_calls") -> Answer:
+def calls(*functions: tuple[str, str, str], finish: str = "tool_calls", **message: Any) -> Answer:
     """A reply that asks for functions, each `(id, name, arguments)`."""
     wire = [
         {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
         for id_, name, arguments in functions
     ]
-    return document({"tool_calls": wire}, finish, usage(90, 21))
+    return document({"tool_calls": wire} | message, finish, usage(90, 21))
 
 
 def refusal(
@@ -88,106 +68,120 @@ def refusal(
     *,
     type_: str = "invalid_request_error",
     param: str | None = None,
-    code: str | None = None,
+    code: str | int | None = None,
     headers: Mapping[str, str] | None = None,
+    **more: Any,
 ) -> Answer:
     """An error in the service's own shape."""
-    error = {"message": message, "type": type_, "param": param, "code": code}
+    error = {"message": message, "type": type_, "param": param, "code": code} | more
     return Answer(status, json.dumps({"error": error}).encode(), headers or {})
 
 
-class FakeOpenAI:
-    """The server; see the module. `requests` holds what came, `hanging` and `left` tell of a request that waits."""
+# --- streams ----------------------------------------------------------------------------------------------------------
 
-    def __init__(self, *, key: str | None = KEY, refusals_expected: bool = False) -> None:
-        self.requests: list[Received] = []
-        self.refused: list[str] = []
-        self.connections = 0
-        self.hanging = asyncio.Event()
-        self.left = asyncio.Event()
+
+def events(*chunks: Any, done: bool = True, comments: bool = False, size: int = 3, **more: Any) -> Answer:
+    """Chunks (or raw data) as a stream in crumbs, with both line ends, data of several lines, comments to order."""
+    text = ""
+    for number, chunk in enumerate((*chunks, *(["[DONE]"] if done else []))):
+        whole = isinstance(chunk, str)
+        data = chunk if whole else json.dumps(chunk, ensure_ascii=False, indent=1 if number % 2 else None)
+        end = "\n" if number % 2 else "\r\n"
+        text += ": OPENROUTER PROCESSING\n\n" if comments else ""
+        text += "".join(f"data: {line}{end}" for line in data.split("\n")) + end
+    return Answer(pieces=crumbs(text, size), content_type="text/event-stream", **more)
+
+
+def chunk(delta: dict[str, Any] | None = None, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    """One `chat.completion.chunk`."""
+    choice = {"index": 0, "delta": delta or {}, "finish_reason": finish, "logprobs": None}
+    usual = {"id": "chatcmpl-x", "object": "chat.completion.chunk", "created": 1764000000, "obfuscation": "xyz"}
+    return usual | {"model": "gpt-4.1-mini-2025-04-14", "choices": [choice], "usage": None} | more
+
+
+def chunks(whole: Answer, *, with_usage: bool = True) -> list[dict[str, Any]]:
+    """What a service streams for a completion: texts in pieces, calls piece by piece beside each other, then usage."""
+    body = json.loads(whole.body)
+    choice = body["choices"][0]
+    message, named = choice["message"], {"model": body["model"]}
+    found = [chunk({"role": "assistant", "content": ""}, **named)]
+    for detail in message.get("reasoning_details", ()):
+        found += [chunk({"reasoning_details": [piece]}, **named) for piece in _pieces_of(detail)]
+    for name in ("content", "refusal"):
+        found += [chunk({name: piece}, **named) for piece in _cut(message.get(name) or "")]
+    found += [chunk({"tool_calls": [piece]}, **named) for piece in _fragments(message.get("tool_calls", ()))]
+    found.append(chunk({}, choice["finish_reason"], **named))
+    if with_usage and "usage" in body:
+        found.append(chunk(choices=[], usage=body["usage"], **named))
+    return found
+
+
+def _cut(text: str) -> list[str]:
+    return [text[start : start + 4] for start in range(0, len(text), 4)]
+
+
+def _pieces_of(detail: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Reasoning text comes in pieces, its signature with the last; other kinds come whole."""
+    rest = {name: value for name, value in detail.items() if name not in ("text", "signature")}
+    for piece in _cut(detail.get("text", "")):
+        yield rest | {"text": piece}
+    yield rest | ({"text": "", "signature": detail["signature"]} if "signature" in detail else {})
+
+
+def _fragments(asked: Any) -> Iterator[dict[str, Any]]:
+    """Ids and names come first, with empty arguments; then the arguments of all calls in turns."""
+    for index, call in enumerate(asked):
+        yield {"index": index, **call, "function": call["function"] | {"arguments": ""}}
+    for row in zip_longest(*(_cut(call["function"]["arguments"]) for call in asked)):
+        for index, piece in enumerate(row):
+            if piece is not None:
+                yield {"index": index, "function": {"arguments": piece}}
+
+
+class FakeOpenAI(FakeService):
+    """The server; see the module. OpenRouter takes a turn's reasoning back only as it has given it."""
+
+    def __init__(self, service: Service = "openai", *, key: str | None = KEY, refusals_expected: bool = False) -> None:
+        super().__init__(refusals_expected=refusals_expected)
+        self._service: Service = service
         self._key = key
-        self._refusals_expected = refusals_expected
-        self._answers: deque[Answer] = deque()
-        self._busy: set[asyncio.Task[None]] = set()
+        self._turns: deque[Answer] = deque()
+        self._given: list[Any] = []
 
     @property
     def url(self) -> str:
-        """What OPENAI_BASE_URL is set to."""
-        return f"http://127.0.0.1:{self._port}/v1"
+        """What the variable with the service's address is set to."""
+        return self.address + BASES[self._service]
 
-    def answer(self, *answers: Answer) -> None:
-        """Give these next, in this order."""
-        self._answers.extend(answers)
+    def turn(self, *turns: Answer) -> None:
+        """Answer with these completions next, in this order."""
+        self._turns.extend(turns)
 
-    async def __aenter__(self) -> FakeOpenAI:
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
-        self._port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._server.close()
-        for task in self._busy:
-            task.cancel()
-        await asyncio.gather(*self._busy, return_exceptions=True)
-        await self._server.wait_closed()
-        if kind is None and not self._refusals_expected:
-            assert not self.refused, f"the service would refuse this: {self.refused}"
-
-    async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._busy.add(task)
-        self.connections += 1
+    def check(self, request: Received) -> None:
+        """Raise Refused for what the service would not take."""
+        if (request.method, request.path) != ("POST", f"{BASES[self._service]}/chat/completions"):
+            message = f"Unknown request URL: {request.method} {request.path}"
+            raise Refused(message, refusal(404, message))
+        sent = request.headers.get("authorization")
+        if self._key is not None and sent != f"Bearer {self._key}":
+            raise Refused("the key", refusal(401, f"Incorrect API key: {sent}", code="invalid_api_key"))
         try:
-            while await self._exchange(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client went away between two requests
-        finally:
-            writer.close()
-            self._busy.discard(task)
+            check(request.body, self._service)
+            self._check_reasoning(request.body)
+        except Wrong as wrong:
+            raise Refused(str(wrong), refusal(400, str(wrong), param=wrong.param, code=wrong.code)) from None
 
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Answer one request; whether the connection stays open."""
-        request = await _read(reader)
-        self.requests.append(request)
-        answer = self._choose(request)
-        if answer.hang:
-            self.hanging.set()
-            await reader.read()
-            self.left.set()
-            return False
-        writer.write(_head(answer) + answer.body[: answer.cut])
-        await writer.drain()
-        return answer.cut is None
+    def usual(self, request: Received) -> Answer:
+        """The next turn, as a stream where one is asked for. Only OpenAI wants to be asked for a stream's usage."""
+        whole = self._turns.popleft() if self._turns else completion("ok")
+        self._given += json.loads(whole.body)["choices"][0]["message"].get("reasoning_details", ())
+        if not request.body.get("stream"):
+            return whole
+        asked = self._service != "openai" or request.body.get("stream_options", {}).get("include_usage")
+        return events(*chunks(whole, with_usage=bool(asked)), comments=self._service == "openrouter")
 
-    def _choose(self, request: Received) -> Answer:
-        if request.path != "/v1/chat/completions":
-            return refusal(404, f"Unknown request URL: POST {request.path}")
-        if self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}":
-            return refusal(401, f"Incorrect API key: {request.headers.get('authorization')}", code="invalid_api_key")
-        try:
-            check(request.body)
-        except Refused as problem:
-            self.refused.append(str(problem))
-            return refusal(400, str(problem), param=problem.param, code=problem.code)
-        return self._answers.popleft() if self._answers else completion("ok")
-
-
-async def _read(reader: asyncio.StreamReader) -> Received:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    line, *fields = head.rstrip().split("\r\n")
-    method, path, _ = line.split(" ")
-    assert method == "POST"
-    headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
-    assert headers["content-type"] == "application/json"
-    body = await reader.readexactly(int(headers["content-length"]))
-    return Received(path, headers, json.loads(body.decode()))
-
-
-def _head(answer: Answer) -> bytes:
-    headers = {"content-length": str(len(answer.body)), "x-request-id": "req_1", **answer.headers}
-    if answer.content_type is not None:
-        headers["content-type"] = answer.content_type
-    lines = [f"HTTP/1.1 {answer.status} Status", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""]).encode("latin-1")
+    def _check_reasoning(self, body: dict[str, Any]) -> None:
+        for message in body["messages"]:
+            for detail in message.get("reasoning_details", ()):
+                if detail not in self._given:
+                    raise Wrong(f"Invalid signature in reasoning_details: {detail}")

@@ -15,7 +15,7 @@ import pytest_asyncio
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec, Usage
 from halo_runtime.models.http import Endpoint, JsonService
-from halo_runtime.models.openai import OpenAI
+from halo_runtime.models.openai import ChatCompletions, open_openai
 from halo_runtime.models.retry import retry_after
 from tests.fakes.openai_server import KEY, Answer, FakeOpenAI, calls, completion, document, refusal, usage
 
@@ -34,13 +34,13 @@ async def server() -> AsyncIterator[FakeOpenAI]:
 
 
 @pytest_asyncio.fixture
-async def openai(server: FakeOpenAI) -> AsyncIterator[OpenAI]:
-    provider = OpenAI({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url})
+async def openai(server: FakeOpenAI) -> AsyncIterator[ChatCompletions]:
+    provider = open_openai({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url})
     yield provider
     await provider.close()
 
 
-async def failure(provider: OpenAI, request: ModelRequest | None = None) -> ModelError:
+async def failure(provider: ChatCompletions, request: ModelRequest | None = None) -> ModelError:
     with pytest.raises(ModelError) as caught:
         await provider.complete(request or ask())
     assert KEY not in f"{caught.value} {caught.value.detail}"
@@ -50,7 +50,9 @@ async def failure(provider: OpenAI, request: ModelRequest | None = None) -> Mode
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_request_holds_the_messages_and_the_settings_that_were_made(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_request_holds_the_messages_and_the_settings_that_were_made(
+    server: FakeOpenAI, openai: ChatCompletions
+) -> None:
     messages = (Message("system", "Be brief."), *HI)
     await openai.complete(ask(messages=messages, temperature=0.2, top_p=0.9, max_tokens=40))
     assert server.requests[0].body == {
@@ -62,7 +64,7 @@ async def test_a_request_holds_the_messages_and_the_settings_that_were_made(serv
     }
 
 
-async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, openai: ChatCompletions) -> None:
     await openai.complete(ask("gpt-4o"))
     assert server.requests[0].body.keys() == {"model", "messages"}
     assert server.requests[0].body["model"] == "gpt-4o"
@@ -73,7 +75,7 @@ async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, open
     ["o1-mini", "o3", "o4-mini", "gpt-5", "gpt-5-mini", "gpt-5.4-mini", "gpt-5.6-sol", "gpt-6-sol", "gpt-6.1-sol"],
 )
 async def test_reasoning_families_get_their_own_token_limit_and_no_sampling(
-    server: FakeOpenAI, openai: OpenAI, model: str
+    server: FakeOpenAI, openai: ChatCompletions, model: str
 ) -> None:
     reply = await openai.complete(ask(f"openai/{model}", temperature=0.2, top_p=0.5, max_tokens=40))
     assert server.requests[0].body.keys() == {"model", "messages", "max_completion_tokens"}
@@ -86,13 +88,13 @@ async def test_reasoning_families_get_their_own_token_limit_and_no_sampling(
 @pytest.mark.parametrize(
     "model", ["gpt-3.5-turbo", "gpt-4o", "chatgpt-4o-latest", "gpt-oss-20b", "ft:gpt-4o:me::1", "qwen3"]
 )
-async def test_other_models_take_everything(server: FakeOpenAI, openai: OpenAI, model: str) -> None:
+async def test_other_models_take_everything(server: FakeOpenAI, openai: ChatCompletions, model: str) -> None:
     reply = await openai.complete(ask(f"openai/{model}", temperature=0.2, max_tokens=40))
     assert server.requests[0].body.keys() == {"model", "messages", "temperature", "max_tokens"}
     assert reply.warnings == ()
 
 
-async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: ChatCompletions) -> None:
     await openai.complete(ask(tools=(WEATHER,)))
     assert server.requests[0].body["tools"] == [
         {
@@ -102,7 +104,7 @@ async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: OpenAI
     ]
 
 
-async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(calls(("c1", "Weather_at", '{"city": "Oslo"}'), ("c2", "Weather_at", "")))
     reply = await openai.complete(ask(tools=(WEATHER,)))
     assert reply.tool_calls == (
@@ -116,7 +118,9 @@ async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, o
     assert server.requests[1].body["messages"][1]["content"] is None
 
 
-async def test_names_that_a_service_refuses_are_mapped_there_and_back(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_names_that_a_service_refuses_are_mapped_there_and_back(
+    server: FakeOpenAI, openai: ChatCompletions
+) -> None:
     tools = tuple(ToolSpec(name, "", {"type": "object"}) for name in ("Über_a", "Äber_a", "T." + "x" * 80))
     await openai.complete(ask(tools=tools))
     wire = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
@@ -127,7 +131,7 @@ async def test_names_that_a_service_refuses_are_mapped_there_and_back(server: Fa
 
 @pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
 async def test_families_with_tools_only_without_reasoning_say_so(
-    server: FakeOpenAI, openai: OpenAI, model: str
+    server: FakeOpenAI, openai: ChatCompletions, model: str
 ) -> None:
     reply = await openai.complete(ask(f"openai/{model}", tools=(WEATHER,)))
     assert server.requests[0].body["reasoning_effort"] == "none"
@@ -135,7 +139,7 @@ async def test_families_with_tools_only_without_reasoning_say_so(
 
 
 async def test_families_without_tools_here_are_refused_before_anything_is_sent(
-    server: FakeOpenAI, openai: OpenAI
+    server: FakeOpenAI, openai: ChatCompletions
 ) -> None:
     assert "responses API" in (await failure(openai, ask("gpt-6-astra", tools=(WEATHER,)))).message
     assert server.requests == []
@@ -160,14 +164,16 @@ async def test_families_without_tools_here_are_refused_before_anything_is_sent(
     ],
 )
 async def test_a_schema_is_asked_for_strictly_where_it_keeps_the_rules(
-    server: FakeOpenAI, openai: OpenAI, schema: dict[str, Any], strict: bool
+    server: FakeOpenAI, openai: ChatCompletions, schema: dict[str, Any], strict: bool
 ) -> None:
     await openai.complete(ask(json_schema=schema | {"title": "My Schema"}))
     described = server.requests[0].body["response_format"]["json_schema"]
     assert (described["name"], described["strict"]) == ("My_Schema", strict)
 
 
-async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(
+    server: FakeOpenAI, openai: ChatCompletions
+) -> None:
     await openai.complete(ask(messages=(Message("user", "a\ud83d"),)))
     assert server.requests[0].body["messages"][0]["content"] == "a\ufffd"
 
@@ -175,7 +181,7 @@ async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(server: 
 # --- what comes back --------------------------------------------------------------------------------------------------
 
 
-async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(document({"content": "Hi."}, usage=usage(90, 21, cached=64, reasoning=20)))
     reply = await openai.complete(ask())
     assert (reply.text, reply.stop, reply.cost) == ("Hi.", "end", None)
@@ -185,20 +191,20 @@ async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOp
 
 @pytest.mark.parametrize("reported", [None, "many", {"prompt_tokens": "9", "completion_tokens": -1}, {}])
 async def test_usage_that_is_not_reported_is_unknown_and_not_zero(
-    server: FakeOpenAI, openai: OpenAI, reported: Any
+    server: FakeOpenAI, openai: ChatCompletions, reported: Any
 ) -> None:
     server.answer(document({"content": "x"}, usage=reported))
     assert (await openai.complete(ask())).usage == Usage()
 
 
-async def test_a_service_that_tells_its_own_cost_is_believed(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_service_that_tells_its_own_cost_is_believed(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(document({"content": "x"}, usage=usage(1, 1) | {"cost": 0.00012}))
     assert (await openai.complete(ask())).cost == Decimal("0.00012")
 
 
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", None, "eos_token"])
 async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_stop(
-    server: FakeOpenAI, openai: OpenAI, finish: str | None
+    server: FakeOpenAI, openai: ChatCompletions, finish: str | None
 ) -> None:
     wire = {"id": "c", "type": "function", "function": {"name": "Weather_at", "arguments": "{}"}}
     server.answer(document({"tool_calls": [wire]}, finish), document({"content": "x", "tool_calls": []}, finish))
@@ -206,7 +212,7 @@ async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_stop(
     assert (await openai.complete(ask(tools=(WEATHER,)))).stop == "end"
 
 
-async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpenAI, openai: ChatCompletions) -> None:
     function = {"name": "Weather_at", "arguments": {"city": "Oslo"}}
     wire = [{"id": id_, "type": "function", "function": function} for id_ in ("a", "a", "", None)]
     server.answer(document({"tool_calls": wire}))
@@ -215,7 +221,7 @@ async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpe
     assert {call.arguments for call in reply.tool_calls} == {'{"city": "Oslo"}'}
 
 
-async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(document({"content": None, "refusal": "I cannot."}))
     reply = await openai.complete(ask())
     assert (reply.text, reply.stop, reply.warnings) == ("I cannot.", "refusal", ("the model declined to answer",))
@@ -225,7 +231,7 @@ async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: OpenAI) -> No
     ("finish", "text"), [("length", "half a"), ("content_filter", "half"), ("content_filter", None)]
 )
 async def test_a_reply_that_is_not_whole_says_so(
-    server: FakeOpenAI, openai: OpenAI, finish: str, text: str | None
+    server: FakeOpenAI, openai: ChatCompletions, finish: str, text: str | None
 ) -> None:
     server.answer(completion(text, finish))
     reply = await openai.complete(ask())
@@ -233,7 +239,7 @@ async def test_a_reply_that_is_not_whole_says_so(
 
 
 async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
-    server: FakeOpenAI, openai: OpenAI
+    server: FakeOpenAI, openai: ChatCompletions
 ) -> None:
     server.answer(document({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "\ud83d"}]}))
     assert (await openai.complete(ask())).text == "a\ufffd"
@@ -249,8 +255,11 @@ async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
         (document({}, choices=[]), "without any choice"),
         (document({}, choices=None), "without any choice"),
         (document({}, choices=[{"message": None}]), "without any choice"),
-        (Answer(body=b'{"error": {"message": "model\\n overloaded"}}'), "without any choice: model overloaded"),
-        (Answer(body=b'{"error": "out of memory"}'), "without any choice: out of memory"),
+        (
+            Answer(body=b'{"error": {"message": "model\\n overloaded"}}'),
+            "failed before its answer was complete: model overloaded",
+        ),
+        (Answer(body=b'{"error": "out of memory"}'), "failed before its answer was complete: out of memory"),
         (Answer(body=b""), "broken JSON (0 bytes)"),
         (Answer(body=b'{"choices": [{"mess'), "broken JSON"),
         (Answer(body=b"[" * 200_000), "broken JSON"),
@@ -261,7 +270,7 @@ async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
     ],
 )
 async def test_an_answer_that_cannot_be_used_names_the_host_and_the_reason(
-    server: FakeOpenAI, openai: OpenAI, answer: Answer, said: str
+    server: FakeOpenAI, openai: ChatCompletions, answer: Answer, said: str
 ) -> None:
     server.answer(answer)
     error = await failure(openai, ask(tools=(WEATHER,)))
@@ -273,7 +282,7 @@ async def test_an_answer_that_cannot_be_used_names_the_host_and_the_reason(
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 524, 529])
-async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: OpenAI, status: int) -> None:
+async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: ChatCompletions, status: int) -> None:
     server.answer(refusal(status, "try later"))
     error = await failure(openai)
     assert (error.status, error.retryable, error.detail) == (status, True, "try later")
@@ -281,7 +290,7 @@ async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: 
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 422])
-async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: OpenAI, status: int) -> None:
+async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: ChatCompletions, status: int) -> None:
     server.answer(refusal(status, "no"))
     error = await failure(openai)
     assert (error.status, error.retryable) == (status, False)
@@ -289,7 +298,7 @@ async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: O
 
 @pytest.mark.parametrize("code", ["insufficient_quota", "credit_balance_exhausted", "project_spend_limit_exceeded"])
 async def test_no_waiting_helps_against_an_account_without_credit(
-    server: FakeOpenAI, openai: OpenAI, code: str
+    server: FakeOpenAI, openai: ChatCompletions, code: str
 ) -> None:
     server.answer(refusal(429, "You exceeded your quota.", code=code))
     error = await failure(openai)
@@ -299,13 +308,13 @@ async def test_no_waiting_helps_against_an_account_without_credit(
 
 @pytest.mark.parametrize(("status", "verdict", "retryable"), [(400, "true", True), (503, "false", False)])
 async def test_the_services_own_word_on_retrying_wins(
-    server: FakeOpenAI, openai: OpenAI, status: int, verdict: str, retryable: bool
+    server: FakeOpenAI, openai: ChatCompletions, status: int, verdict: str, retryable: bool
 ) -> None:
     server.answer(refusal(status, headers={"x-should-retry": verdict}))
     assert (await failure(openai)).retryable is retryable
 
 
-async def test_how_long_to_wait_is_handed_on(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_how_long_to_wait_is_handed_on(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(refusal(429, headers={"retry-after": "0.5"}))
     assert (await failure(openai)).retry_after == 0.5
 
@@ -332,30 +341,31 @@ def test_every_form_of_retry_after_is_read(headers: Mapping[str, str], seconds: 
     assert retry_after(headers, now=1000.0) == seconds
 
 
-async def test_a_refused_key_is_named_by_its_variable_and_never_shown(server: FakeOpenAI) -> None:
+async def test_a_refused_key_is_named_by_its_variable_and_never_shown() -> None:
     wrong = "sk-wrong-0123456789abcdef"
-    provider = OpenAI({"OPENAI_API_KEY": wrong, "OPENAI_BASE_URL": server.url})
-    error = await failure(provider)
-    await provider.close()
+    async with FakeOpenAI(refusals_expected=True) as server:
+        provider = open_openai({"OPENAI_API_KEY": wrong, "OPENAI_BASE_URL": server.url})
+        error = await failure(provider)
+        await provider.close()
     assert error.status == 401
     assert "check OPENAI_API_KEY" in error.message
     assert wrong not in f"{error!r} {error.detail} {provider!r} {vars(provider)}"
 
 
-async def test_an_error_page_of_a_proxy_is_told_by_its_status(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_an_error_page_of_a_proxy_is_told_by_its_status(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(Answer(502, b"<html>Bad gateway", content_type="text/html"))
     error = await failure(openai)
     assert (error.status, error.retryable, error.detail) == (502, True, None)
 
 
-async def test_a_long_or_many_lined_message_is_made_one_short_line(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_long_or_many_lined_message_is_made_one_short_line(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(refusal(400, "line\n" * 10_000))
     message = (await failure(openai)).message
     assert len(message) < 700
     assert "\n" not in message
 
 
-async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: ChatCompletions) -> None:
     async with FakeOpenAI() as elsewhere:
         server.answer(Answer(307, headers={"location": f"{elsewhere.url}/chat/completions"}))
         error = await failure(openai)
@@ -363,8 +373,8 @@ async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: OpenAI) ->
         assert elsewhere.requests == []
 
 
-async def test_an_answer_cut_off_in_the_middle_may_be_tried_again(server: FakeOpenAI, openai: OpenAI) -> None:
-    server.answer(Answer(body=b"x" * 100, cut=10))
+async def test_an_answer_cut_off_in_the_middle_may_be_tried_again(server: FakeOpenAI, openai: ChatCompletions) -> None:
+    server.answer(Answer(body=b"x" * 100, cut=True))
     error = await failure(openai)
     assert error.retryable
     assert "ended the connection" in error.message
@@ -375,7 +385,7 @@ async def test_a_port_where_nobody_listens_is_told_with_what_to_look_at() -> Non
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    provider = OpenAI({"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"})
+    provider = open_openai({"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"})
     error = await failure(provider)
     await provider.close()
     assert error.retryable
@@ -407,7 +417,7 @@ async def test_an_answer_without_end_is_dropped(server: FakeOpenAI) -> None:
     await service.close()
 
 
-async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: ChatCompletions) -> None:
     server.answer(Answer(hang=True))
     call = asyncio.create_task(openai.complete(ask()))
     await server.hanging.wait()
@@ -418,20 +428,20 @@ async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: Op
         await server.left.wait()
 
 
-async def test_requests_share_a_connection(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_requests_share_a_connection(server: FakeOpenAI, openai: ChatCompletions) -> None:
     for _ in range(3):
         await openai.complete(ask())
     assert server.connections == 1
 
 
-async def test_requests_side_by_side_get_their_own_answers(server: FakeOpenAI, openai: OpenAI) -> None:
+async def test_requests_side_by_side_get_their_own_answers(server: FakeOpenAI, openai: ChatCompletions) -> None:
     replies = await asyncio.gather(*(openai.complete(ask(messages=(Message("user", str(n)),))) for n in range(10)))
     assert [reply.text for reply in replies] == ["ok"] * 10
     assert sorted(r.body["messages"][0]["content"] for r in server.requests) == sorted(map(str, range(10)))
 
 
 def test_one_provider_serves_one_event_loop_after_another() -> None:
-    provider = OpenAI({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1"})
+    provider = open_openai({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1"})
 
     async def use() -> None:
         assert "cannot be reached" in (await failure(provider)).message
@@ -446,7 +456,7 @@ def test_one_provider_serves_one_event_loop_after_another() -> None:
 
 @pytest.mark.parametrize("env", [{}, {"OPENAI_API_KEY": ""}, {"OPENAI_API_KEY": " \n", "OPENAI_BASE_URL": ""}])
 async def test_a_missing_key_is_named_with_two_ways_to_run_without_one(env: dict[str, str]) -> None:
-    provider = OpenAI(env)
+    provider = open_openai(env)
     problem = provider.missing()
     assert problem is not None
     assert all(text in problem for text in ("OPENAI_API_KEY", "--replies", "--model local/smollm2"))
@@ -456,7 +466,7 @@ async def test_a_missing_key_is_named_with_two_ways_to_run_without_one(env: dict
 @pytest.mark.parametrize("ending", ["", "/v1", "/v1/", "/v1//", "/", "/v1/chat/completions", " \n"])
 async def test_the_address_may_end_as_people_write_it(server: FakeOpenAI, ending: str) -> None:
     env = {"OPENAI_API_KEY": f" {KEY}\n", "OPENAI_BASE_URL": server.url.removesuffix("/v1") + ending}
-    provider = OpenAI(env)
+    provider = open_openai(env)
     assert provider.missing() is None
     assert (await provider.complete(ask())).text == "ok"
     await provider.close()
@@ -464,21 +474,21 @@ async def test_the_address_may_end_as_people_write_it(server: FakeOpenAI, ending
 
 async def test_a_server_on_this_machine_needs_no_key() -> None:
     async with FakeOpenAI(key=None) as server:
-        provider = OpenAI({"OPENAI_BASE_URL": server.url})
+        provider = open_openai({"OPENAI_BASE_URL": server.url})
         assert provider.missing() is None
         await provider.complete(ask())
         await provider.close()
         assert "authorization" not in server.requests[0].headers
 
 
-async def test_a_proxy_is_not_asked_for_this_machine(openai: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_not_asked_for_this_machine(openai: ChatCompletions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert (await openai.complete(ask())).text == "ok"
 
 
 async def test_organisation_and_project_travel_in_their_headers(server: FakeOpenAI) -> None:
     account = {"OPENAI_ORG_ID": "org-1", "OPENAI_PROJECT_ID": "proj-1"}
-    provider = OpenAI({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url} | account)
+    provider = open_openai({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url} | account)
     await provider.complete(ask())
     await provider.close()
     headers = server.requests[0].headers
@@ -504,7 +514,7 @@ async def test_organisation_and_project_travel_in_their_headers(server: FakeOpen
     ],
 )
 def test_what_a_key_must_not_be_sent_to_is_found_before_anything_is_sent(url: str, key: str, said: str) -> None:
-    problem = OpenAI({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": key}).missing()
+    problem = open_openai({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": key}).missing()
     assert problem is not None
     assert said in problem
     assert KEY not in problem
@@ -512,4 +522,4 @@ def test_what_a_key_must_not_be_sent_to_is_found_before_anything_is_sent(url: st
 
 @pytest.mark.parametrize("url", ["http://localhost:8080", "http://127.0.0.1:1/v1", "http://[::1]:8080/v1", ""])
 def test_a_key_may_go_to_this_machine_and_to_https(url: str) -> None:
-    assert OpenAI({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY}).missing() is None
+    assert open_openai({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY}).missing() is None
