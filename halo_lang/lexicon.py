@@ -25,5 +25,6 @@ STRING = rf"""(?:{TRIPLE}|"(?!"")[^"\\\n]*+(?:\\[^\n][^"\\\n]*+)*+"|'[^'\n]*+')"
 UNCLOSED = r"""(?:\"{3}(?s:.*+)|["'][^\n]*+|/\*(?s:.*+))"""
 """A string or comment without an end. Patterns that step over strings need it: none may look for an end twice."""
 
-MODEL = r"[A-Za-z0-9_.:@/-]*[A-Za-z0-9_.@/-](?!\w)"
+MODEL = r"(?!/\*)[A-Za-z0-9_.:@/-]*[A-Za-z0-9_.@/-](?!\w)"
+"""None begins with an open comment: taken for one, its `/` would have the comment looked for again behind it."""
 STAGE_OPERATOR = r"(?:\|(?:>|\?|\*|!|<>)|~>)"

@@ -338,6 +338,8 @@ HOSTILE = [
     "|> ",
     "|> a(\n",
     "agent /*\n",
+    "\n@shadow(/*",
+    "\nagent A [/*",
 ]
 PREFIXES = ["", "pipeline P(x: T) -> R:\n x |? (", '"""', "/*", "agent A [x/y] "]
 
