@@ -108,7 +108,7 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelR
     _check_complete(text, calls, finish, refuse)
     if isinstance(refusal, str) and refusal and not calls:
         return _reply(document, valid_text(refusal), (), "refusal")
-    if text is None and not calls and finish != "content_filter":
+    if not text and not calls and finish != "content_filter":
         raise refuse(f"answered with an empty message (finish_reason {json.dumps(finish)})", retryable=True)
     return _reply(document, text or "", calls, "tool" if calls else _STOPS.get(finish, "end"))
 
@@ -176,11 +176,12 @@ def told_failure(error: Json) -> str:
 def check_reported(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
     """Raise for a failure that stands in a completion or a chunk of one, as gateways and streams have them."""
     choice = _first(document.get("choices")) or {}
-    error: Json = document.get("error") or choice.get("error")
+    failed: Json = document if document.get("object") == "error" else document.get("error")
+    error: Json = failed or choice.get("error")
     status = _status(error) if is_object(error) else None
     if status is not None:
         raise fail(status, {"error": error})
-    if document.get("error") or choice.get("finish_reason") == "error":
+    if failed or choice.get("finish_reason") == "error":
         raise refuse(f"failed before its answer was complete{told_failure(error)}", retryable=True)
 
 

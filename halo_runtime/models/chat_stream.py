@@ -66,7 +66,7 @@ class CompletionStream:
             except (ValueError, RecursionError):
                 raise self._refuse("streamed an event that is no JSON", retryable=True) from None
             if is_object(chunk):
-                self._take(chunk)
+                self._take({"error": chunk} if event.name == "error" and "error" not in chunk else chunk)
 
     def _take(self, chunk: JsonObject) -> None:
         check_reported(chunk, self._refuse, self._fail)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from halo_runtime.errors import ModelError
-from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import (
@@ -223,7 +223,8 @@ def _in_words(request: ModelRequest) -> ModelRequest:
 
 def _drop_thoughts(document: JsonObject) -> None:
     """Take the thoughts out of a completion's text."""
-    for choice in document.get("choices") or ():
+    choices: Json = document.get("choices")
+    for choice in choices if is_list(choices) else ():
         message: Json = choice.get("message") if is_object(choice) else None
         text = content_text(message.get("content")) if is_object(message) else None
         if is_object(message) and text:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import openai as sdk
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import halo_lang
 from halo_runtime import Runtime
@@ -16,6 +19,7 @@ from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolSpec, Usage
 from halo_runtime.models.chat_services import OPENAI, OPENROUTER, TOGETHER, ChatService
 from halo_runtime.models.openai import ChatCompletions
+from halo_runtime.models.thoughts import Spoken, spoken
 from tests.fakes.openai_server import KEY, FakeOpenAI, calls, chunk, completion, document, events, refusal, usage
 from tests.fakes.wire import Answer
 
@@ -183,6 +187,17 @@ async def test_calls_side_by_side_in_a_stream_keep_their_own_arguments(service: 
 
 
 @named
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("content", [None, ""])
+async def test_nothing_at_all_is_no_answer(service: ChatService, content: str | None, streamed: bool) -> None:
+    async with fake(service) as server:
+        server.turn(completion(content))
+        with pytest.raises(ModelError, match="answered with an empty message") as caught:
+            await complete(service, server, ask(service), [] if streamed else None)
+    assert caught.value.retryable
+
+
+@named
 @pytest.mark.parametrize(("finish", "stop"), [("length", "length"), ("content_filter", "content_filter")])
 async def test_a_reply_that_is_not_whole_says_so(service: ChatService, finish: str, stop: str) -> None:
     reply = await both(service, completion("half", finish))
@@ -222,6 +237,16 @@ async def test_together_reports_totals_and_an_end_of_its_own() -> None:
 )
 async def test_what_a_model_thinks_aloud_at_together_is_no_part_of_its_answer(content: str, text: str) -> None:
     assert (await both(TOGETHER, completion(content))).text == text
+
+
+@given(st.text(st.sampled_from("<think>/ a\n"), max_size=30), st.lists(st.integers(0, 30), max_size=6))
+@settings(max_examples=200)
+def test_thoughts_are_told_apart_however_the_text_is_cut(text: str, cuts: list[int]) -> None:
+    for whole in (text, f"<think>{text}", f"<think>{text}</think>{text}"):
+        bounds = [0, *sorted(cuts), len(whole)]
+        answer = Spoken()
+        said = "".join(answer.feed(whole[start:end]) for start, end in pairwise(bounds))
+        assert said + answer.end() == spoken(whole)
 
 
 async def test_thoughts_that_used_up_all_tokens_are_no_answer() -> None:
@@ -380,6 +405,23 @@ async def test_a_failure_in_a_stream_of_openai_is_told_by_its_kind(kind: str, st
     assert (error.status, error.retryable, error.detail) == (status, retryable, "why")
 
 
+@pytest.mark.parametrize(
+    "stream",
+    [
+        events(HALF, {"object": "error", "message": "out of memory", "type": "x", "code": None}),
+        events(HALF, {"error": "out of memory"}),
+        Answer(
+            pieces=(b'event: error\ndata: {"message": "out of memory"}\n\ndata: [DONE]\n\n',),
+            content_type="text/event-stream; charset=utf-8",
+        ),
+    ],
+)
+async def test_a_failure_in_a_stream_is_seen_in_whatever_shape_a_server_gives_it(stream: Answer) -> None:
+    error = await failure(OPENAI, stream, streamed=True)
+    assert error.retryable
+    assert "failed before its answer was complete: out of memory" in error.message
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_choice_that_ended_in_an_error_is_no_answer(streamed: bool) -> None:
     answer = events(HALF, chunk({}, "error")) if streamed else completion("Hel", "error")
@@ -505,10 +547,12 @@ pipeline Main(text: String) -> Answer:
 
 
 @named
-async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(service: ChatService) -> None:
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(service: ChatService, streams: bool) -> None:
     async with fake(service) as server:
         asked = calls(("a", "Sh_run", '{"command": "echo Oslo"}'), ("b", "Sh_run", '{"command": "echo Rome"}'))
-        server.turn(asked, completion('{"city": "Oslo"}'))
+        give = server.turn if streams else server.answer
+        give(asked, completion('{"city": "Oslo"}'))
         runtime = Runtime(env=environment(service, server) | {"PATH": "/usr/bin:/bin"})
         result = await runtime.run(halo_lang.parse(PROGRAM % MODELS[service.prefix]), "Main", {"text": "Where?"})
         await runtime.close()

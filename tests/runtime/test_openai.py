@@ -249,6 +249,8 @@ async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
     ("answer", "said"),
     [
         (completion(None), "empty message"),
+        (completion(""), "empty message"),
+        (document({}, choices=5), "without any choice"),
         (completion(None, "length"), "spent all its tokens before its answer began; raise max_tokens"),
         (completion("", "length"), "raise max_tokens"),
         (calls(("c", "Weather_at", '{"city": "/a'), finish="length"), "cut off inside a tool call"),
