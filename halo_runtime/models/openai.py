@@ -78,7 +78,7 @@ class ChatCompletions:
                 break
             except ModelError as error:
                 name = _refused_setting(error, body)
-                if name is None:
+                if name is None or (listener is not None and listener.told):
                     raise
                 refused.add(name)
         reply = read_reply(document, names, self._http.error)
@@ -181,12 +181,12 @@ def open_together(env: Mapping[str, str]) -> ChatCompletions:
 
 
 class _Listener:
-    """Hands text on as it comes, without thoughts, and at the end what has not been told yet."""
+    """Hands text on as it comes, without thoughts, and at the end what has not been told yet; `told` counts it."""
 
     def __init__(self, on_delta: OnDelta, thinks_aloud: bool) -> None:
         self._on_delta = on_delta
         self._spoken = Spoken() if thinks_aloud else None
-        self._told = 0
+        self.told = 0
 
     def hear(self, text: str) -> None:
         """Take the next text of a stream."""
@@ -194,10 +194,10 @@ class _Listener:
 
     def end(self, whole: str) -> None:
         """Tell the rest of the text: all of it where the server did not stream."""
-        self._tell(whole[self._told :])
+        self._tell(whole[self.told :])
 
     def _tell(self, text: str) -> None:
-        self._told += len(text)
+        self.told += len(text)
         if text:
             self._on_delta(text)
 

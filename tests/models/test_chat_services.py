@@ -351,6 +351,11 @@ async def test_a_server_that_does_not_stream_is_asked_without_from_then_on(messa
     assert [left_out in asked.body for asked in server.requests] == [True, False, False]
 
 
+async def test_nothing_is_asked_again_once_text_has_been_handed_on() -> None:
+    failed = {"error": {"code": 400, "message": "streaming is not supported"}}
+    assert (await failure(OPENROUTER, events(HALF, failed), streamed=True)).status == 400
+
+
 async def test_a_server_that_answers_whole_although_a_stream_was_asked_for_is_understood() -> None:
     deltas: list[str] = []
     async with fake(OPENAI) as server:
@@ -557,6 +562,7 @@ async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(servic
         result = await runtime.run(halo_lang.parse(PROGRAM % MODELS[service.prefix]), "Main", {"text": "Where?"})
         await runtime.close()
     assert result.raise_for_status().output == {"city": "Oslo"}
+    assert all(request.body["stream"] for request in server.requests)
     _, first, second = server.requests[1].body["messages"][-3:]
     assert ("Oslo" in first["content"], "Rome" in second["content"]) == (True, True)
     schema = server.requests[1].body["response_format"]["json_schema"]["schema"]
