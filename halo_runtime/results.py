@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from datetime import datetime
 from typing import Literal, TypeAlias
 
 from halo_lang.records import record
@@ -56,6 +57,10 @@ class Interrupt:
             "expiresAt": self.expires_at,
         }
         return document if self.former is MISSING else document | {"formerAnswer": self.former}
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether the time for an answer is over."""
+        return self.expires_at is not None and datetime.fromisoformat(self.expires_at) <= now
 
     def to_stored(self) -> JsonObject:
         """For the journal: also what only the engine needs."""

@@ -101,6 +101,10 @@ class Recorder(Protocol):
         """A call that budgets hold is about to begin, which counts for `charge` if nothing more is heard of it."""
         ...
 
+    def asked(self, question: JsonObject) -> None:
+        """A question is put to somebody, who may take longer than the process lives."""
+        ...
+
     def stage(self, entry: StageEntry, news: JsonObject) -> None:
         """A stage execution has entered the trace; `news` is what `context.meta` has got since the one before."""
         ...
@@ -184,6 +188,11 @@ class Journal:
         """Note that a call is about to begin, and what it counts for at least: a kill may leave no record of it."""
         if self.recorder is not None:
             self.recorder.booked(path, charge)
+
+    def ask(self, question: JsonObject) -> None:
+        """Note that a question is about to be asked, so that it is known when the process dies before the answer."""
+        if self.recorder is not None:
+            self.recorder.asked(question)
 
     def in_doubt(self, path: str) -> bool:
         """Whether the effect at a path had begun and nothing is known of its end."""

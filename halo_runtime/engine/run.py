@@ -185,6 +185,7 @@ class Run:
         The moment of asking is an effect of its own, so a deadline stays the same however often the run goes on.
         """
         question = self._shown(question)
+        before = self.effects.recorded(f"{path}/asked")
         asked_at = await self.effects.perform(f"{path}/asked", "clock", None, self._now)
         interrupt = self._interrupt(frame, path, question, timeout, binding, asked_at)
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
@@ -193,6 +194,8 @@ class Run:
 
         async def answer() -> Json:
             nonlocal credit
+            if not before:
+                self.effects.journal.ask(interrupt.to_stored())
             with frame.standing_still():
                 given = await self._answer(interrupt)
             credit = given.credit()

@@ -35,6 +35,7 @@ from halo_runtime.values import text_of
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PATIENCE_SECONDS: Final = 2.0
 """How long a claim waits for another process that is about to finish."""
+_WAITING: Final = ("paused", "interrupted")
 _FIRST_LINE: Final = b'{"t":"run",'
 _YOUNG_SECONDS: Final = 3600.0
 _PREVIEWED: Final = 60
@@ -180,8 +181,11 @@ class FileRunStore:
         return sorted(found, key=lambda line: line["runId"], reverse=True)
 
     def open_interrupts(self, now: datetime) -> list[JsonObject]:
-        """The open questions of all paused runs (spec 12.6), those that expire first at the top, then the oldest."""
-        waiting = [line["runId"] for line in self.runs(now) if line["status"] == "paused"]
+        """The open questions of all paused runs (spec 12.6), those that expire first at the top, then the oldest.
+
+        A run that broke off at a question waits for its answer too.
+        """
+        waiting = [line["runId"] for line in self.runs(now) if line["status"] in _WAITING and line["interrupts"]]
         found: list[JsonObject] = []
         for run_id in waiting:
             try:
@@ -189,7 +193,7 @@ class FileRunStore:
             except StoreError:  # one that was damaged since keeps nobody from the others
                 continue
             about = {"runId": run_id, "pipeline": stored.pipeline}
-            found += [{**question.to_json(), **about} for question in stored.interrupts]
+            found += [{**question.to_json(), **about} for question in stored.questions if not question.is_late(now)]
         return sorted(found, key=lambda one: (one["expiresAt"] or "9", one["askedAt"] or ""))
 
     def _journals(self) -> Iterable[tuple[str, int, int]]:
@@ -323,7 +327,8 @@ _UNKNOWN: Final[JsonObject] = {
 def _summary(stored: StoredRun) -> JsonObject:
     """A run's line in a listing, from its journal."""
     figures = stored.closing or meta_of(document.get("news", {}) for document in stored.stages)
-    return _line(stored.header, stored.closing, figures, len(stored.stages))
+    line = _line(stored.header, stored.closing, figures, len(stored.stages))
+    return line if stored.closing is not None else line | {"interrupts": len(stored.questions)}
 
 
 def _line(header: JsonObject, closing: JsonObject | None, figures: JsonObject, stages: int) -> JsonObject:

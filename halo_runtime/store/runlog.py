@@ -157,6 +157,10 @@ class RunLog:
         """A call that budgets hold is about to begin. A kill does not take this; a power cut may."""
         self.note("booked", lambda: {"path": path, "charge": charge})
 
+    def asked(self, question: JsonObject) -> None:
+        """A question is put to somebody."""
+        self.note("asked", lambda: question)
+
     def stage(self, entry: StageEntry, news: JsonObject) -> None:
         """A stage execution has entered the trace. One that stands in the file already must be the same."""
         place = self._reached = entry.seq - 1

@@ -121,10 +121,18 @@ class StoredRun:
             return ()
         return tuple(Interrupt.from_stored(document) for document in self.closing["interrupts"])
 
+    @property
+    def questions(self) -> tuple[Interrupt, ...]:
+        """The open questions of a paused run, and of one without an end those that were put and have no answer."""
+        if self.closing is not None:
+            return self.interrupts
+        ended = {entry.path for entry in self.records if entry.outcome != "cancelled"}
+        put = {document["path"]: document for document in self.lines("asked")}
+        return tuple(Interrupt.from_stored(document) for path, document in put.items() if path not in ended)
+
     def expired(self, now: datetime) -> Interrupt | None:
         """The first open question whose time is over."""
-        dated = ((question, question.expires_at) for question in self.interrupts)
-        return next((question for question, at in dated if at and datetime.fromisoformat(at) <= now), None)
+        return next((question for question in self.interrupts if question.is_late(now)), None)
 
     @cached_property
     def trace(self) -> list[JsonObject]:

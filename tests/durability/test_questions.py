@@ -431,3 +431,19 @@ async def test_an_answer_to_a_run_that_broke_off_and_asks_nothing_more_is_refuse
         await project.runtime().signal(run_id, "yes")
     assert keys(project.deeds) == []
     assert project.lines(run_id)[-1]["t"] == "refused"
+
+
+async def test_the_questions_of_a_run_that_broke_off_are_in_the_inbox_until_they_are_answered(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    nested = '\npipeline Ask(v: Any) -> Any:\n  v |! yield("Is {{v}} right?", timeout: 1h)'
+    result = await project.run(f"{single('|* each(i in x) => Ask(i)')}{nested}", {"x": ["a", "b"]})
+    project.cut(result.run_id, lambda line: line["t"] != "status")
+    now = project.clock.now()
+    [line] = project.store.runs(now)
+    assert (line["status"], line["interrupts"]) == ("interrupted", 2)
+    listed = project.store.open_interrupts(now)
+    assert [one["message"] for one in listed] == ["Is a right?", "Is b right?"]
+    assert [one["id"] for one in listed] == [question.id for question in result.interrupts]
+    assert project.store.open_interrupts(now + timedelta(hours=1)) == []
+    await project.runtime().signal(result.run_id, "yes", interrupt=listed[1]["id"])
+    assert [one["message"] for one in project.store.open_interrupts(now)] == ["Is a right?"]
