@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import halo_lang
-from halo_lang import Analysis
+from halo_lang import Program
 from halo_lang.records import record
 from halo_lang.source import Source, decode
 from halo_runtime.engine.clock import iso
@@ -71,14 +71,16 @@ def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin:
     }
 
 
-def program_of(stored: StoredRun) -> Analysis:
+def program_of(stored: StoredRun) -> Program:
     """The program that a run was made by. Raises StoreError where this Halo no longer takes it."""
     text, path = _text_of(stored.header), stored.header["file"]
-    analysis = _checked(text, path)
-    if analysis.errors:
-        first = analysis.errors[0]
+    program = _parsed(text, path)
+    if stored.header["halo"] == __version__ and _is_whole(text, stored.header):
+        return program  # it ran, so this Halo has checked it
+    first = next(iter(halo_lang.check(program).errors), None)
+    if first is not None:
         raise StoreError(f"{stored.path}: the program of the run has errors to this halo: {first.code} {first.message}")
-    return analysis
+    return program
 
 
 def refuse_incomplete(stored: StoredRun) -> None:
@@ -106,16 +108,16 @@ def _is_whole(text: str, header: JsonObject) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _checked(text: str, path: str) -> Analysis:
-    return halo_lang.check(halo_lang.parse(Source(text, path)))
+def _parsed(text: str, path: str) -> Program:
+    return halo_lang.parse(Source(text, path))
 
 
-def order_of(stored: StoredRun, analysis: Analysis, recorder: RunLog | None) -> Order:
+def order_of(stored: StoredRun, program: Program, recorder: RunLog | None) -> Order:
     """A stored run as an order to go on with it; what was cancelled is to be done again."""
     kept = [entry for entry in stored.records if entry.outcome != "cancelled"]
     closing, max_spend = stored.closing, stored.header.get("maxSpend")
     return Order(
-        program=analysis.program,
+        program=program,
         pipeline=stored.pipeline,
         inputs=stored.header["input"],
         run_id=stored.run_id,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 
-from halo_lang import Analysis
+from halo_lang import Program
+from halo_lang.collector import without_collector
 from halo_lang.records import record
 from halo_runtime.answering import chosen, deliver, is_early
 from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, refuse_incomplete, result_of
@@ -187,17 +188,18 @@ class KeptRuns:
     def _reopen(self, claim: Claim) -> tuple[Plan, Order, RunLog]:
         """A claimed run with its own program, its log open behind what is there."""
         try:
-            analysis = program_of(claim.stored)
-            plan = self._plan_of(claim.stored, analysis)
-            log = self._store.go_on(claim, self._engine.services.redactor, Fingerprints(plan).stage)
+            with without_collector():
+                program = program_of(claim.stored)
+                plan = self._plan_of(claim.stored, program)
+                log = self._store.go_on(claim, self._engine.services.redactor, Fingerprints(plan).stage)
+                return plan, order_of(claim.stored, program, log), log
         except BaseException:
             claim.lock.release()
             raise
-        return plan, order_of(claim.stored, analysis, log), log
 
-    def _plan_of(self, stored: StoredRun, analysis: Analysis) -> Plan:
+    def _plan_of(self, stored: StoredRun, program: Program) -> Plan:
         """A run's own program compiled, what it reads from the environment kept secret from now on."""
-        plan = self._engine.plan(analysis)
+        plan = self._engine.compiled(program)
         self._engine.learn_secrets(plan, stored.pipeline)
         return plan
 
@@ -220,11 +222,11 @@ class KeptRuns:
         """Leave an answer or event for a run, whoever is at work on it. Raises UnknownRun, SignalError, StoreError."""
         stored = self._store.load(run_id)
         _refuse_ended(stored)
-        analysis = program_of(stored)
-        self._plan_of(stored, analysis)
+        program = program_of(stored)
+        self._plan_of(stored, program)
         message = message.cleaned(self._engine.services.redactor)
         if stored.status == "paused" and not is_early(message, stored.interrupts):
-            order = order_of(stored, analysis, None)
+            order = order_of(stored, program, None)
             message = replace(message, interrupt=chosen(message, order, stored.interrupts).id)
         try:
             self._store.mail(stored.run_id).post(message)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from halo_runtime.cli.output import choose_colours
+
 settings.register_profile("halo", derandomize=True, deadline=None, max_examples=60, print_blob=False)
 settings.load_profile("halo")
 
@@ -55,6 +57,7 @@ def _empty_machine(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     monkeypatch.chdir(home)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "100")
+    choose_colours("auto")  # whatever --color said to a command that ran in this process before
 
 
 @pytest.fixture(scope="session")

@@ -31,11 +31,16 @@ class Engine:
     def plan(self, given: Program | Analysis) -> Plan:
         """The program checked and compiled, once. Raises ProgramError."""
         program = given.program if isinstance(given, Analysis) else given
-        plan = self._plans.get(id(program))
-        if plan is None:
+        if id(program) not in self._plans:
             analysis = given if isinstance(given, Analysis) else check(given)
             if analysis.errors:
                 raise ProgramError(analysis.errors, program.source)
+        return self.compiled(program)
+
+    def compiled(self, program: Program) -> Plan:
+        """A program that is known to have no errors, compiled once."""
+        plan = self._plans.get(id(program))
+        if plan is None:
             while len(self._plans) >= _PLANS_KEPT:
                 del self._plans[next(iter(self._plans))]
             plan = self._plans[id(program)] = Plan(program)  # it holds the program, so the id stays its own

@@ -37,7 +37,7 @@ Clock = Callable[[], float]
 HOW: Final = "workbench"
 """How answers were given that were given here; journals keep it."""
 
-PATIENCE: Final = 1.0
+PATIENCE: Final = 3.0
 """Seconds that a run may take to stop when the workbench is left."""
 
 
