@@ -61,7 +61,7 @@ class Engine:
         """Keep secret from now on what the tools of a pipeline read from the environment, before any of it is run."""
         services = self.services
         tools = ToolBox(plan.program, services.env, services.tool_factories, services.redactor)
-        tools.prepare(reach(plan.program, pipeline).tools)  # what is missing is told where it is used
+        tools.prepare(reach(plan, pipeline).tools)  # what is missing is told where it is used
 
     def prepare(self, plan: Plan, order: Order) -> Execution:
         """An order ready to be executed. Raises ConfigError, and ValueError for a run that is going on."""

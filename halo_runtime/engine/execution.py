@@ -241,7 +241,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
 
     What has no work left to do may be missing (spec 12.5), but the secrets that can be read are kept secret.
     """
-    everything = reach(order.program, order.pipeline)
+    everything = reach(plan, order.pipeline)
     used = everything if order.used is None else order.used
     tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
     policies, problems = bind_policies(order.program, everything.policies)

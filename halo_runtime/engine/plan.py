@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from halo_lang import Program, catalog, nodes
 from halo_lang.catalog.signature import Method
@@ -18,6 +18,9 @@ from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import Place
 from halo_runtime.schemas import Schemas, SchemaType, compile_schemas
 from halo_runtime.values import digest
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.reach import Reach
 
 _Kind = TypeVar("_Kind")
 
@@ -86,6 +89,8 @@ class Plan:
         self.declared: Final = frozenset(declaration.name.text for declaration in program.declarations)
         self._pipelines: dict[str, PipelinePlan] = {}
         self._agents: dict[str, AgentPlan] = {}
+        self.reached: dict[str, Reach] = {}
+        """What each pipeline can reach, as far as it was asked for (see reach.py)."""
 
     @cached_property
     def program_sha256(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from halo_lang import Program, nodes
 from halo_lang.records import record
 from halo_runtime.engine.labels import call_label
-from halo_runtime.engine.plan import PipelinePlan, StagePlan, shadows
+from halo_runtime.engine.plan import PipelinePlan, Plan, StagePlan, shadows
 from halo_runtime.engine.stages.loop import Loop
 
 _BLOCKS = ("fanout", "each")
@@ -23,11 +23,13 @@ class Reach:
     policies: frozenset[str]
 
 
-def reach(program: Program, pipeline: str) -> Reach:
-    """Everything reachable from a pipeline, through nested pipelines too."""
-    declaration = program.find(pipeline)
-    assert isinstance(declaration, nodes.Pipeline), "chosen among the program's pipelines"
-    return reach_of(program, calls_in(declaration))
+def reach(plan: Plan, pipeline: str) -> Reach:
+    """Everything reachable from a pipeline, through nested pipelines too; worked out once a program."""
+    found = plan.reached.get(pipeline)
+    if found is None:
+        calls = calls_in(plan.declaration(pipeline, nodes.Pipeline))
+        found = plan.reached[pipeline] = reach_of(plan.program, calls)
+    return found
 
 
 def reach_of(program: Program, calls: Iterable[nodes.Call]) -> Reach:
