@@ -168,7 +168,8 @@ class Session:
             await runtime.close()
 
     async def _put_away(self, work: asyncio.Future[RunResult]) -> None:
-        waiting = self.view.status == "waiting"
+        # Not by the view: what the run tells may not have arrived there yet.
+        waiting = bool(self._asked)
         for interrupt_id in tuple(self._asked):
             self.leave_open(interrupt_id)
         if waiting:
