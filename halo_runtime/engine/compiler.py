@@ -160,6 +160,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
     schema = compiler.output.json_schema if makes_output and compiler.output is not None else None
     return AgentCall(
         label=call_label(node),
+        place=plan.place(compiler.node, node.span, call_label(node)),
         agent=agent,
         method=node.method.text,
         instructions=tuple(instructions),

@@ -7,9 +7,8 @@ from typing import Protocol, TypeAlias
 
 from halo_lang import nodes
 from halo_lang.records import record
-from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import RunError
-from halo_runtime.json_types import MISSING, Json
+from halo_runtime.json_types import MISSING, Json, Missing
 from halo_runtime.templates import Template, WrittenText, compile_template
 
 Segments: TypeAlias = tuple[str, ...]
@@ -18,13 +17,26 @@ LONGEST_TEXT = 100_000_000
 """Characters that a filled-in string may have. Anything near it is a program that feeds on itself."""
 
 
+class Scope(Protocol):
+    """What values are read from: a pipeline's call in progress (Frame), or one that is only foreseen."""
+
+    @property
+    def current(self) -> Json:
+        """The flowing value."""
+        ...
+
+    def read(self, segments: Segments) -> Json | Missing:
+        """What a path leads to, MISSING where it leads nowhere."""
+        ...
+
+
 class Expression(Protocol):
     """A compiled value. `paths` are all places of the context that it reads."""
 
     @property
     def paths(self) -> tuple[Segments, ...]: ...
 
-    def evaluate(self, frame: Frame) -> Json: ...
+    def evaluate(self, scope: Scope) -> Json: ...
 
 
 @record
@@ -34,7 +46,7 @@ class Constant:
     value: Json
     paths: tuple[Segments, ...] = ()
 
-    def evaluate(self, frame: Frame) -> Json:
+    def evaluate(self, scope: Scope) -> Json:
         return self.value
 
 
@@ -49,8 +61,8 @@ class Read:
     def paths(self) -> tuple[Segments, ...]:
         return (self.segments,)
 
-    def evaluate(self, frame: Frame) -> Json:
-        value = frame.read(self.segments)
+    def evaluate(self, scope: Scope) -> Json:
+        value = scope.read(self.segments)
         return self.name if value is MISSING else value
 
 
@@ -64,8 +76,8 @@ class Filled:
     def paths(self) -> tuple[Segments, ...]:
         return self.template.paths
 
-    def evaluate(self, frame: Frame) -> Json:
-        text = self.template.fill(frame.read)
+    def evaluate(self, scope: Scope) -> Json:
+        text = self.template.fill(scope.read)
         if len(text) > LONGEST_TEXT:
             raise RunError(f"a text grew beyond {LONGEST_TEXT:,} characters; is a stage doubling its own result?")
         return text
@@ -78,8 +90,8 @@ class Listed:
     items: tuple[Expression, ...]
     paths: tuple[Segments, ...]
 
-    def evaluate(self, frame: Frame) -> Json:
-        return [item.evaluate(frame) for item in self.items]
+    def evaluate(self, scope: Scope) -> Json:
+        return [item.evaluate(scope) for item in self.items]
 
 
 def compile_value(node: nodes.ArgumentValue, declared: frozenset[str]) -> Expression:
@@ -114,16 +126,16 @@ def _compile_list(items: Sequence[Expression]) -> Expression:
     return Listed(tuple(items), tuple(path for item in items for path in item.paths))
 
 
-def evaluate_written(expression: Expression, frame: Frame) -> Json:
+def evaluate_written(expression: Expression, scope: Scope) -> Json:
     """The value of an argument that is run as code: a text knows what of it the program wrote."""
-    value = expression.evaluate(frame)
+    value = expression.evaluate(scope)
     if not isinstance(value, str):
         return value
     match expression:
         case Constant():
             return WrittenText((value,))
         case Filled(template):
-            return template.fill_apart(frame.read)
+            return template.fill_apart(scope.read)
         case _:
             return WrittenText(("", ""), (value,))
 

@@ -10,21 +10,19 @@ from collections.abc import Mapping
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
-from halo_runtime.engine.calls.conversation import Conversation, Settings
+from halo_runtime.engine.calls.conversation import Conversation
+from halo_runtime.engine.calls.request import Settings, first_messages, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.expressions import Expression, Segments
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import AgentPlan
-from halo_runtime.errors import RunError
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.errors import Place
+from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import ToolSpec
 from halo_runtime.policies.base import PolicyCall
-from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, PromptCall, ToolResult, build_prompt
+from halo_runtime.prompts import ToolResult
 from halo_runtime.replies import parse_reply
-from halo_runtime.values import text_of
-
-DEFAULT_MAX_STEPS = 8
 
 
 @record
@@ -52,6 +50,7 @@ class AgentCall:
     """
 
     label: str
+    place: Place
     agent: AgentPlan
     method: str
     instructions: tuple[Expression, ...]
@@ -69,23 +68,12 @@ class AgentCall:
         origins = frame.origins_of_all(self.paths)
         if not self.inputs and not self.had_placeholders:
             origins |= frame.current_origins
-        parameters = {name: expression.evaluate(frame) for name, expression in self.parameters.items()}
-        settings = self._settings(frame)
+        parameters = parameters_of(self, frame)
+        settings = settings_of(self, frame)
         result, writes = await self._run_first_tool(frame, path, parameters, settings, origins)
         if writes:
             origins |= writes[0].origins
-        messages = build_prompt(
-            PromptCall(
-                method=self.method,
-                flowing=frame.current,
-                system=settings.system,
-                instructions=tuple(text_of(expression.evaluate(frame)) for expression in self.instructions),
-                had_placeholders=self.had_placeholders,
-                parameters=parameters,
-                inputs=tuple(expression.evaluate(frame) for expression in self.inputs),
-                tool_result=result,
-            )
-        )
+        messages = first_messages(self, frame, settings, parameters, result)
         conversation = Conversation(frame, path, self, settings, messages, origins)
         reply = parse_reply(await conversation.hold(), self.json_asked)
         if reply.warning is not None:
@@ -106,31 +94,3 @@ class AgentCall:
         )  # fmt: skip
         write = NamespaceWrite(tool, self.method, value, frozenset((place,)))
         return ToolResult(label, value, settings.tool_result_chars), (write,)
-
-    def _settings(self, frame: Frame) -> Settings:
-        values = {name: expression.evaluate(frame) for name, expression in self.settings.items()}
-        system = values.get("system")
-        if system is None and self.agent.system is not None:
-            system = self.agent.system.evaluate(frame)
-        return Settings(
-            system=None if system is None else text_of(system),
-            temperature=_number(self.label, "temperature", values),
-            top_p=_number(self.label, "top_p", values),
-            max_tokens=_whole(self.label, "max_tokens", values),
-            max_steps=_whole(self.label, "max_steps", values) or DEFAULT_MAX_STEPS,
-            tool_result_chars=_whole(self.label, "tool_result_chars", values) or DEFAULT_TOOL_RESULT_CHARS,
-        )
-
-
-def _number(label: str, name: str, values: Mapping[str, Json]) -> float | None:
-    value = values.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise RunError(f"{label}: {name} must be a number, not {text_of(value)}")
-    return value
-
-
-def _whole(label: str, name: str, values: Mapping[str, Json]) -> int | None:
-    value = _number(label, name, values)
-    if value is not None and (value < 1 or value != int(value)):
-        raise RunError(f"{label}: {name} must be a whole number of at least 1, not {text_of(value)}")
-    return None if value is None else int(value)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.budgets import Booking, reply_use, request_need
+from halo_runtime.engine.calls.request import Settings, model_request
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.events import ModelDelta, ModelRequested, ModelResponded
@@ -27,18 +27,6 @@ from halo_runtime.values import parse_json, text_of
 
 if TYPE_CHECKING:
     from halo_runtime.engine.calls.agent import AgentCall
-
-
-@record
-class Settings:
-    """A call's settings, those of the call before those of the agent; None leaves one to the service."""
-
-    system: str | None
-    temperature: float | None
-    top_p: float | None
-    max_tokens: int | None
-    max_steps: int
-    tool_result_chars: int
 
 
 class Conversation:
@@ -113,17 +101,7 @@ class Conversation:
 
     async def _request(self, place: str) -> ModelReply:
         self._examine_input(place)
-        request = ModelRequest(
-            model=self.model,
-            agent=self.call.agent.name,
-            method=self.call.method,
-            messages=self.messages,
-            temperature=self.settings.temperature,
-            top_p=self.settings.top_p,
-            max_tokens=self.settings.max_tokens,
-            tools=tuple(function.spec for function in self.call.functions),
-            json_schema=self.call.schema,
-        )
+        request = model_request(self.call, self.model, self.settings, self.messages)
         if not self.entry.sent_before:
             self.frame.run.shadows.start(self.frame, self.path, request, self.model)
         self.entry.sent(self.messages)
