@@ -35,7 +35,8 @@ class Parameter:
     `minimum` and `maximum` are inclusive and count in the parameter's own unit (seconds for a duration); with
     `positive` the value must be over 0. `choices` are the words it may be; `items` is the type of a list's items.
     A `secret` belongs into the environment, not into a program. The text of `code` is run, so what is filled into it
-    reaches its provider apart from what the program wrote.
+    reaches its provider apart from what the program wrote. What is left out is read from the first of `variables`, of
+    the environment, that is set.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Parameter:
     named_only: bool = False
     secret: bool = False
     code: bool = False
+    variables: tuple[str, ...] = ()
 
     def problem(self, value: object) -> str | None:
         """What is wrong with a run's value for this parameter, as words after its name; None when it is right."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -130,9 +130,13 @@ class Plan:
         return tuple(shadows(self.program))
 
     def provider_method(self, tool: str, method: str) -> Method | None:
-        """The catalogue's entry of a tool's method; None for a provider that has no catalogue entry."""
+        """The catalogue's entry of a tool's method; None for a provider that has no catalogue entry.
+
+        The entry that an open provider has for every name gets the name that was asked for.
+        """
         spec = catalog.provider(self.declaration(tool, nodes.Provider).provider.text)
-        return spec.method(method) if spec else None
+        entry = spec.method(method) if spec else None
+        return entry if entry is None or entry.name else replace(entry, name=method)
 
     def place(self, declaration: nodes.Declaration, span: Span, label: str) -> Place:
         """Where something stands, for errors."""

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from halo_lang import Program, catalog, nodes
+from halo_lang.catalog.signature import Signature
 from halo_runtime.engine.expressions import compile_value
 from halo_runtime.errors import ConfigError, HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject
@@ -27,6 +28,7 @@ class ToolBox:
         self._factories = factories
         self._redactor = redactor
         self._configs: dict[str, tuple[ToolFactory, ToolConfig]] = {}
+        self._made: dict[str, ToolProvider] = {}
         self._open: dict[str, ToolProvider] = {}
 
     def prepare(self, names: frozenset[str]) -> list[str]:
@@ -36,7 +38,9 @@ class ToolBox:
             declaration = self._program.find(name)
             if isinstance(declaration, nodes.Provider):
                 try:
-                    self._configs[name] = self._configure(declaration)
+                    factory, config = self._configs[name] = self._configure(declaration)
+                    if declaration.provider.text not in self._factories:
+                        self._made[name] = factory(config)
                 except ConfigError as error:
                     problems.append(f"{declaration.kind} {name}: {error.message}")
         return problems
@@ -54,7 +58,7 @@ class ToolBox:
         try:
             if name not in self._open:
                 factory, config = self._configs[name]
-                self._open[name] = factory(config)
+                self._open[name] = self._made.get(name) or factory(config)
             result = await self._open[name].call(method, arguments)
             return {"value": self._redactor.json(to_json(result, warnings.append)), "warnings": warnings}
         except HaloError:
@@ -79,11 +83,22 @@ class ToolBox:
         named = {argument.name.text: argument.value for argument in node.args if argument.name is not None}
         values = {name: self._setting(value) for name, value in named.items()}
         settings = spec.config.bind([*map(self._setting, positional)], values).values() if spec else values
+        settings |= self._left_out(spec.config, settings) if spec else {}
         source = Path(self._program.source.path)
         folder = source.parent if source.suffix else Path()
         variables = spec.config.bind(positional, named).arguments.get("env") if spec else named.get("env")
         env = harmless(self._env) | self._variables(variables)
         return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder, env)
+
+    def _left_out(self, signature: Signature, settings: JsonObject) -> JsonObject:
+        """What the declaration leaves out and the environment says."""
+        found: JsonObject = {}
+        for parameter in signature.parameters:
+            set_ = (value for name in parameter.variables if (value := self._env.get(name, "").strip()))
+            if parameter.name not in settings and (value := next(set_, None)) is not None:
+                self._redactor.add([value] if parameter.secret else ())
+                found[parameter.name] = value
+        return found
 
     def _variables(self, node: nodes.ArgumentValue | None) -> dict[str, str]:
         """The variables of an `env:` list: `Env.NAME` and "NAME" pass one on, "NAME=value" sets one."""

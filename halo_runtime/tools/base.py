@@ -19,14 +19,15 @@ class ToolConfig:
     """What a declaration says: `name` as declared, `settings` by the catalogue's parameter names.
 
     `folder` is the program's folder: relative paths start there. `env` are the variables that processes of the tool
-    see: the harmless ones of the run's own environment, and those that the declaration names with `env:`.
+    see: the harmless ones of the run's own environment, and those that the declaration names with `env:`. Neither is
+    shown, for both hold secrets.
     """
 
     name: str
     provider: str
-    settings: JsonObject
+    settings: JsonObject = field(repr=False)
     folder: Path
-    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    env: Mapping[str, str] = field(repr=False, default_factory=dict[str, str])
 
 
 class ToolProvider(Protocol):
@@ -46,3 +47,5 @@ class ToolProvider(Protocol):
 
 
 ToolFactory: TypeAlias = Callable[[ToolConfig], ToolProvider]
+"""Makes a tool and opens nothing yet. Those of Halo itself are called before a run starts, so that ConfigError for
+settings that cannot work comes before anything is done; others when their tool is first called."""
