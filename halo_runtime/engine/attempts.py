@@ -18,11 +18,18 @@ MAXIMUM_WAIT = 600.0
 
 
 async def with_retries(
-    frame: Frame, path: str, retry: Retry | None, once: Callable[[int], Awaitable[Result]]
+    frame: Frame,
+    path: str,
+    retry: Retry | None,
+    once: Callable[[int], Awaitable[Result]],
+    *,
+    repeatable: bool = True,
 ) -> tuple[Result, int]:
     """The result of `once(attempt)`, tried again as `retry` says, and the number of tries.
 
-    The last error is raised, with its `attempt` set. Policy violations and bad requests are never tried again.
+    The last error is raised, with its `attempt` set. Policy violations and bad requests are never tried again, nor is
+    what ran out of time unless it is `repeatable`: it may have had its effect. Whether a service's failure may have
+    had one is said by the failure itself.
     """
     attempt = 1
     while True:
@@ -30,15 +37,15 @@ async def with_retries(
             return await once(attempt), attempt
         except (ServiceError, TimeoutExceeded) as error:
             error.attempt = attempt
-            if retry is None or attempt > retry.count or not _passes(error):
+            if retry is None or attempt > retry.count or not _passes(error, repeatable):
                 raise
             if not await _wait(frame, f"{path}/try{attempt}", retry, error):
                 raise
         attempt += 1
 
 
-def _passes(error: HaloError) -> bool:
-    return error.retryable if isinstance(error, ServiceError) else True
+def _passes(error: HaloError, repeatable: bool) -> bool:
+    return error.retryable if isinstance(error, ServiceError) else repeatable
 
 
 async def _wait(frame: Frame, path: str, retry: Retry, error: HaloError) -> bool:

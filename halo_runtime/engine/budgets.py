@@ -14,109 +14,18 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Final
 
-from halo_lang.records import record
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule, refuse, report
 from halo_runtime.engine.journal import EffectRecord, Journal
+from halo_runtime.engine.needs import Need, Use
 from halo_runtime.errors import ServiceError
 from halo_runtime.json_types import JsonObject
-from halo_runtime.models.base import ModelReply, ModelRequest, Usage
-from halo_runtime.models.pricing import cost
 from halo_runtime.policies.base import ALLOW, Decision, PolicyCall
 from halo_runtime.policies.budgets import Budget, Unit
-from halo_runtime.values import compact
 
-ASSUMED_REPLY: Final = 4096
-"""Tokens that a reply is taken to have at most where no `max_tokens` says it."""
-
-_BYTES_A_TOKEN: Final = 4
-_PRICE_STEP: Final = 64
 _NOTHING: Final = Decimal(0)
 _COUNTS: Final[tuple[Unit, ...]] = ("calls", "tool_calls")
 """Units in which a call weighs one and no estimate, so that the next one need not wait for its end."""
-
-
-# --- what calls need ----------------------------------------------------------------------------------------
-
-
-@record
-class Use:
-    """What a call uses up. `usd` is None where nobody knows."""
-
-    calls: int = 0
-    tool_calls: int = 0
-    tokens: int = 0
-    usd: Decimal | None = _NOTHING
-
-    def of(self, unit: Unit) -> Decimal | None:
-        """The amount in a budget's unit."""
-        amount: int | Decimal | None = getattr(self, unit)
-        return Decimal(amount) if isinstance(amount, int) else amount
-
-    def to_json(self) -> JsonObject:
-        """For the journal; what is zero is left out."""
-        amounts = {"calls": self.calls, "tool_calls": self.tool_calls, "tokens": self.tokens}
-        document: JsonObject = {unit: amount for unit, amount in amounts.items() if amount}
-        return document if self.usd == 0 else document | {"usd": None if self.usd is None else str(self.usd)}
-
-    @classmethod
-    def from_json(cls, document: JsonObject) -> Use:
-        """The inverse of `to_json`; other names are passed over."""
-        usd = document.get("usd", "0")
-        counts = {unit: document.get(unit, 0) for unit in ("calls", "tool_calls", "tokens")}
-        return cls(**counts, usd=None if usd is None else Decimal(usd))
-
-
-@record
-class Need:
-    """What a call will use: what is sent for certain, and with the reply at most. `bounded`: no reply can be longer."""
-
-    least: Use
-    most: Use
-    bounded: bool
-
-
-def request_need(request: ModelRequest, priced_as: str) -> Need:
-    """What a request will use, by an estimate of the tokens in it, at the price of the model id `priced_as`."""
-    sent = _tokens_sent(request)
-    made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
-    # Prices take long to work out, so calls of about the same size share one, and it is that of the largest of them.
-    priced = -(-sent // _PRICE_STEP) * _PRICE_STEP
-    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(priced, 0)))
-    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(priced, made)))
-    return Need(least, most, bounded=request.max_tokens is not None)
-
-
-def reply_use(request: ModelRequest, reply: ModelReply, priced_as: str) -> Use:
-    """What a request has used. What the service did not say, or cannot be, is estimated: it is not nothing."""
-    usage, own = reply.usage, reply.cost
-    sent = _tokens_sent(request) if usage.input is None else max(0, usage.input)
-    made = _tokens_made(reply) if usage.output is None else max(0, usage.output)
-    if own is None or not own.is_finite() or own < 0:
-        cached, written = max(0, usage.cached or 0), max(0, usage.cache_written or 0)
-        own = cost(priced_as, Usage(sent, made, cached, cache_written=written))
-    return Use(calls=1, tokens=sent + made, usd=own)
-
-
-TOOL_CALL: Final = Need(Use(tool_calls=1), Use(tool_calls=1), bounded=True)
-"""What a call of a tool needs."""
-
-
-def _tokens_sent(request: ModelRequest) -> int:
-    calls = (call for message in request.messages for call in message.tool_calls)
-    texts = [message.content for message in request.messages]
-    texts += [f"{call.name}{call.arguments}" for call in calls]
-    texts += [f"{tool.name}{tool.description}{compact(tool.parameters)}" for tool in request.tools]
-    return _estimate(texts if request.json_schema is None else [*texts, compact(request.json_schema)])
-
-
-def _tokens_made(reply: ModelReply) -> int:
-    return _estimate([reply.text, *(call.arguments for call in reply.tool_calls)])
-
-
-def _estimate(texts: Iterable[str]) -> int:
-    """Tokens of texts, roughly; scripts of longer characters have more of them."""
-    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // _BYTES_A_TOKEN)
 
 
 # --- accounts -----------------------------------------------------------------------------------------------
@@ -144,7 +53,9 @@ class _Account:
             return None
         used = f"{_shown(self.spent, unit)} of {_WORDS[unit].format(_shown(limit, unit))} used up"
         needs = "may need" if need.bounded else "needs at least"
-        return used if unit in _COUNTS else f"{used}, and the next call {needs} {_shown(amount, unit)}"
+        if unit in _COUNTS:
+            return used if amount == 1 else f"{used}, and {amount} more are asked for at once"
+        return f"{used}, and the next call {needs} {_shown(amount, unit)}"
 
     def has_room(self, need: Need) -> bool:
         """Whether a call that is not refused may begin now, beside those in progress."""
@@ -222,12 +133,19 @@ class Ledger:
             for account in self._accounts(charge["agent"]):
                 account.spend(use)
 
-    def book(self, call: PolicyCall, need: Callable[[], Need], begins: Callable[[JsonObject], None]) -> Booking:
+    def book(
+        self,
+        call: PolicyCall,
+        need: Callable[[], Need],
+        begins: Callable[[JsonObject], None],
+        turn: Turn | None = None,
+    ) -> Booking:
         """A place in the budgets for a call of an agent, to be entered before it begins.
 
-        `begins` is told what the call counts for at least once it is admitted.
+        `begins` is told what the call counts for at least once it is admitted. `turn` is given for a tool call that a
+        model asked for together with others.
         """
-        return Booking(self, call, need, begins)
+        return Booking(self, call, need, begins, turn)
 
     def told(self, frame: Frame, path: str, call: PolicyCall, kept: EffectRecord | None) -> None:
         """Report what the budgets decided about the call at `path`, from its record."""
@@ -286,6 +204,41 @@ def charges(records: Iterable[EffectRecord]) -> list[JsonObject]:
     return [one.charge for one in records if one.charge is not None and not one.was_refused]
 
 
+class Turn:
+    """The tool calls that a model asks for at once: all of them are admitted, or none, whichever comes first.
+
+    `count` are those that are expected to be made; one that comes on top is admitted by itself. For `async with` around
+    them: what was not made of them is free again at its end.
+    """
+
+    def __init__(self, ledger: Ledger, call: PolicyCall, count: int) -> None:
+        self._ledger = ledger
+        self._call = call
+        self._left = count
+        self._asking = asyncio.Lock()
+        self._refused: list[JsonObject] | None = None
+        self._admitted: list[_Account] = []
+
+    async def admit(self) -> list[JsonObject]:
+        """What refuses the turn; nothing where one of its calls may begin."""
+        async with self._asking:
+            if self._refused is None or self._left == 0:
+                self._left = max(self._left, 1)
+                whole = Use(tool_calls=self._left)
+                shares, self._refused = await self._ledger.admit(self._call, Need(whole, whole, bounded=True))
+                self._admitted = [account for account, _ in shares]
+        if not self._refused:
+            self._left -= 1
+        return self._refused
+
+    async def __aenter__(self) -> Turn:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for account in self._admitted:
+            account.spend(Use(tool_calls=-self._left))
+
+
 class Booking:
     """One call's place in the budgets, from before it begins until it has ended; for `async with`.
 
@@ -294,9 +247,15 @@ class Booking:
     """
 
     def __init__(
-        self, ledger: Ledger, call: PolicyCall, need: Callable[[], Need], begins: Callable[[JsonObject], None]
+        self,
+        ledger: Ledger,
+        call: PolicyCall,
+        need: Callable[[], Need],
+        begins: Callable[[JsonObject], None],
+        turn: Turn | None,
     ) -> None:
         self.charge: JsonObject | None = None
+        self._turn = turn
         self._ledger = ledger
         self._call = call
         self._make_need = need
@@ -313,7 +272,10 @@ class Booking:
 
     async def __aenter__(self) -> Booking:
         if self._ledger.is_held(self._call.agent):
-            self._shares, refused = await self._ledger.admit(self._call, self.need)
+            if self._turn is None:
+                self._shares, refused = await self._ledger.admit(self._call, self.need)
+            else:
+                refused = await self._turn.admit()
             if refused:
                 self.charge = {"agent": self._call.agent, "refused": refused}
                 reasons = [f"policy {one['policy']}, rule {one['rule']}: {one['reason']}" for one in refused]

@@ -124,6 +124,10 @@ class Effects:
         """Whether the effect at `path` has ended before, so that performing it does nothing."""
         return self.journal.find(path) is not None
 
+    def is_known(self, path: str) -> bool:
+        """Whether there is a record of the effect at `path`, of this run or of the one that it continues."""
+        return self.recorded(path) or (self.reuse is not None and self.reuse.has(path))
+
     def in_doubt(self, path: str) -> bool:
         """Whether the effect at `path` had begun and nothing is known of its end."""
         return self.journal.in_doubt(path) or (self.reuse is not None and self.reuse.in_doubt(path))

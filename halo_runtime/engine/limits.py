@@ -1,13 +1,28 @@
-"""Time limits of pipelines and runs. Time in which people are asked is not run time (spec 2.6)."""
+"""Time limits of pipelines, runs and single calls. Time in which people are asked is not run time (spec 2.6)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
+from typing import TypeVar
 
 from halo_runtime.engine.effects import TimeUp
 from halo_runtime.errors import TimeoutExceeded
+
+Result = TypeVar("Result")
+
+
+async def within(seconds: float | None, what: str, work: Awaitable[Result]) -> Result:
+    """The result of `work`, which is cancelled where it takes longer, upon which this raises TimeoutExceeded."""
+    timer = asyncio.timeout(seconds)
+    try:
+        async with timer:
+            return await work
+    except TimeoutError:
+        if not timer.expired():
+            raise
+        raise TimeoutExceeded(f"{what} took longer than {seconds:g} s") from None
 
 
 class TimeLimit:

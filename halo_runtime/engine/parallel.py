@@ -47,10 +47,25 @@ async def run_parallel(job: Job, count: int, concurrency: int, parent: Strand) -
 
 
 async def all_of(jobs: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """The results of all jobs, run side by side, in their order; the first failure cancels the others."""
+    """The results of all jobs, run side by side, in their order.
+
+    The first failure cancels the others. A pause does not: they end first, or pause too; then Paused is raised with
+    all open questions.
+    """
     async with _first_failure_only(), asyncio.TaskGroup() as group:
-        tasks = [group.create_task(job) for job in jobs]
-    return [task.result() for task in tasks]
+        tasks = [group.create_task(_or_pause(job)) for job in jobs]
+    results = [task.result() for task in tasks]
+    pauses = [result for result in results if isinstance(result, Paused)]
+    if pauses:
+        raise Paused(tuple(interrupt for pause in pauses for interrupt in pause.interrupts))
+    return [result for result in results if not isinstance(result, Paused)]
+
+
+async def _or_pause(job: Coroutine[Any, Any, Result]) -> Result | Paused:
+    try:
+        return await job
+    except Paused as pause:
+        return pause
 
 
 @asynccontextmanager

@@ -134,6 +134,10 @@ class Reuse:
         self._taken(found)
         return found
 
+    def has(self, path: str) -> bool:
+        """Whether there is an old record of an effect that has not been come to, which may fit or not."""
+        return not self._over and path in self._by_path
+
     def done_anew(self, path: str) -> None:
         """The new run has an effect of its own at a path: it was not taken, so nothing after it is."""
         if path in self._by_path and not self._over:

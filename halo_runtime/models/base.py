@@ -30,13 +30,17 @@ class ToolCall:
 
 @record
 class Message:
-    """One turn. `tool_calls` on assistant turns, `tool_call_id` on tool turns, `opaque` as in ModelReply."""
+    """One turn. `tool_calls` on assistant turns, `opaque` as in ModelReply.
+
+    `tool_call_id` on tool turns, where `is_error` says that the call came to nothing, as its text does.
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     opaque: JsonObject | None = None
+    is_error: bool = False
 
     def to_json(self) -> JsonObject:
         """For people and the journal. Without `opaque`: it says nothing to them, and its reply is journalled whole."""

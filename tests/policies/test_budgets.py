@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import halo_lang
 from halo_runtime import RunResult
-from halo_runtime.engine.budgets import Ledger, Need, Use
+from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.guards import BoundRule
+from halo_runtime.engine.needs import Need, Use
 from halo_runtime.errors import ConfigError, ModelError, PolicyViolation, ToolError
 from halo_runtime.models.base import ModelReply, ModelRequest, Usage
 from halo_runtime.policies import rule_factory

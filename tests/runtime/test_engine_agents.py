@@ -257,8 +257,11 @@ async def test_a_model_that_never_stops_asking_ends_at_its_limit_with_the_transc
     assert type(result.error).__name__ == "StepLimitError"
     assert len(model.requests) == requests
     (call,) = result.context.meta["calls"]
-    assert len(call["tools"]) == len(tool.calls)
     assert len(call["messages"]) == 1 + 2 * (requests - 1)
+    assert len(tool.calls) == requests - 1
+    *made, last = call["tools"]
+    assert [line["result"] for line in made] == ["again"] * len(tool.calls)
+    assert "max_steps" in last["error"]
 
 
 # --- figures ------------------------------------------------------------------------------------------------

@@ -89,7 +89,7 @@ class AgentCall:
         arguments = bind_arguments(label, self.first_tool.method, (), parameters)
         arguments |= written_arguments(frame, self.first_tool.method, (), self.parameters)
         value, place = await call_tool(
-            frame, f"{path}/tool", tool, self.method, arguments, origins=origins, retry=self.agent.directives.retry,
+            frame, f"{path}/tool", tool, self.method, arguments, origins=origins, directives=self.agent.directives,
             asker=PolicyCall(self.agent.name, self.method, frame.run.model or self.agent.model),
         )  # fmt: skip
         write = NamespaceWrite(tool, self.method, value, frozenset((place,)))

@@ -9,14 +9,16 @@ from typing import Final
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
-from halo_runtime.engine.budgets import TOOL_CALL
+from halo_runtime.engine.budgets import Turn
 from halo_runtime.engine.calls.base import Outcome
-from halo_runtime.engine.directives import Retry
+from halo_runtime.engine.directives import NO_DIRECTIVES, Directives
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.engine.events import ToolRequested, ToolResponded
 from halo_runtime.engine.expressions import Expression, evaluate_written
 from halo_runtime.engine.frame import Frame
-from halo_runtime.errors import PolicyViolation, ToolError
+from halo_runtime.engine.limits import within
+from halo_runtime.engine.needs import TOOL_CALL
+from halo_runtime.errors import HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.policies.base import PolicyCall
 from halo_runtime.results import error_to_json
@@ -47,9 +49,7 @@ class ToolCall:
         origins = NO_ORIGINS.union(*(frame.origins_of_all(expression.paths) for expression in expressions))
         arguments = bind_arguments(self.label, self.method, positional, named)
         arguments |= written_arguments(frame, self.method, self.positional, self.named)
-        result, place = await call_tool(
-            frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins, retry=None
-        )
+        result, place = await call_tool(frame, f"{path}/tool", self.tool, self.name, arguments, origins=origins)
         return Outcome(result, frozenset((place,)))
 
 
@@ -87,13 +87,15 @@ async def call_tool(
     arguments: JsonObject,
     *,
     origins: Origins,
-    retry: Retry | None,
+    directives: Directives = NO_DIRECTIVES,
     asker: PolicyCall | None = None,
+    turn: Turn | None = None,
 ) -> tuple[Json, str]:
     """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError.
 
     `asker` is the agent's call that it is for, whose budgets hold, and raise PolicyViolation; None for a stage of its
-    own. `retry` is that of the agent; without one the pipeline's holds.
+    own. `directives` are those of the agent: each try may take its `@timeout`, or raises TimeoutExceeded, and its
+    `@retry` comes before the pipeline's. `turn` are the calls that the model asked for together.
     """
 
     for name, value in arguments.items():
@@ -106,9 +108,12 @@ async def call_tool(
 
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
-        return await _careful(frame, place, _Asked(tool, method, arguments, origins, asker), once=not repeatable)
+        together = turn if attempt == 1 else None
+        asked = _Asked(tool, method, arguments, origins, asker, together, directives.timeout)
+        return await _careful(frame, place, asked, once=not repeatable)
 
-    (result, place), _ = await with_retries(frame, path, retry or frame.directives.retry, once)
+    retry = directives.retry or frame.directives.retry
+    (result, place), _ = await with_retries(frame, path, retry, once, repeatable=repeatable)
     for warning in result["warnings"]:
         frame.run.warn(frame, f"{tool}.{method}: {warning}")
     return result["value"], place
@@ -116,13 +121,15 @@ async def call_tool(
 
 @record
 class _Asked:
-    """What is asked of a tool, what that came from, and the agent's call it is for."""
+    """What is asked of a tool, what that came from, the agent's call and turn it is for, and its seconds."""
 
     tool: str
     method: str
     arguments: JsonObject
     origins: Origins
     asker: PolicyCall | None
+    turn: Turn | None
+    seconds: float | None
 
 
 async def _careful(frame: Frame, place: str, asked: _Asked, *, once: bool) -> tuple[JsonObject, str]:
@@ -163,11 +170,13 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     booking = None
     if asked.asker is not None:
         journal = run.effects.journal
-        booking = run.ledger.book(asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge))
+        booking = run.ledger.book(
+            asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge), asked.turn
+        )
 
     async def do() -> Json:
         async with booking or nullcontext():
-            return await run.tools.call(tool, method, arguments)
+            return await within(asked.seconds, f"{tool}.{method}", run.tools.call(tool, method, arguments))
 
     if run.emitter.active:
         run.emitter.emit(ToolRequested(run.run_id, place, tool, method, redact(arguments)))
@@ -176,7 +185,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
             place, "tool", request, do, origins=asked.origins, guards=frame.guards, once=once,
             charge=lambda: booking and booking.charge,
         )  # fmt: skip
-    except (ToolError, PolicyViolation) as error:
+    except HaloError as error:
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, redact(error_to_json(error))))
         raise
     finally:

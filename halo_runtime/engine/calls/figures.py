@@ -1,0 +1,90 @@
+"""The line of one agent call in `meta.calls`, in the shape of spec 8.1 and 12.3."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from halo_runtime.engine.frame import Frame
+from halo_runtime.errors import HaloError
+from halo_runtime.json_types import JsonObject
+from halo_runtime.models.base import Message, ModelReply, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.calls.agent import AgentCall
+
+
+class Figures:
+    """What has happened in a call so far; it is written down as it happens, so that a failed call is in it too."""
+
+    def __init__(self, frame: Frame, call: AgentCall, model: str) -> None:
+        self.last_attempt = 1
+        self._cost: Decimal | None = Decimal(0)
+        self._paid = False
+        self._line: JsonObject = {
+            "agent": call.agent.name,
+            "method": call.method,
+            "model": call.agent.model,
+            "modelUsed": None if model == call.agent.model else model,
+            "messages": [],
+            "reply": None,
+            "tokens": {"input": 0, "output": 0, "total": 0},
+            "cost": 0.0,
+            "attempts": 0,
+            "corrections": 0,
+            "tools": [],
+            "durationMs": 0.0,
+            "reused": False,
+        }
+        frame.strand.calls.append(self._line)
+
+    @property
+    def sent_before(self) -> bool:
+        """Whether a request of this call has gone out."""
+        return bool(self._line["messages"])
+
+    def sent(self, messages: tuple[Message, ...]) -> None:
+        self._line["messages"] = [message.to_json() for message in messages]
+
+    def tried(self, attempt: int) -> None:
+        self.last_attempt = attempt
+        self._line["attempts"] += 1
+
+    def not_tried(self) -> None:
+        """A budget refused the try, so that it was not made."""
+        self._line["attempts"] -= 1
+
+    def reused(self, reply: ModelReply) -> None:
+        """The reply was paid for by the run that this one continues."""
+        self._line["modelUsed"] = reply.model_used or self._line["modelUsed"]
+        self._line["reused"] = not self._paid
+
+    def replied(self, reply: ModelReply, price: Decimal | None, duration: float) -> None:
+        self._paid, self._line["reused"] = True, False
+        tokens = tokens_of(reply.usage)
+        self._line["tokens"] = {name: count + tokens[name] for name, count in self._line["tokens"].items()}
+        self._cost = None if self._cost is None or price is None else self._cost + price
+        self._line["cost"] = None if self._cost is None else float(self._cost)
+        self._line["durationMs"] += duration
+        self._line["modelUsed"] = reply.model_used or self._line["modelUsed"]
+
+    def corrected(self) -> None:
+        self._line["corrections"] += 1
+
+    def answered(self, text: str) -> None:
+        self._line["reply"] = text
+
+    def failed(self, error: HaloError) -> None:
+        self._line["error"] = {"type": type(error).__name__, "message": error.message}
+
+    def tool(self, call: ToolCall) -> JsonObject:
+        """A line for one tool call, to be filled with its result or error."""
+        line: JsonObject = {"name": call.name, "args": call.arguments}
+        self._line["tools"].append(line)
+        return line
+
+
+def tokens_of(usage: Usage) -> JsonObject:
+    """The tokens of one request as they stand in figures and events: what is unknown counts as none."""
+    given, made = usage.input or 0, usage.output or 0
+    return {"input": given, "output": made, "total": given + made}

@@ -1,0 +1,101 @@
+"""What calls use up of budgets, and what they may at most; estimates where nobody says it (spec 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Final
+
+from halo_lang.records import record
+from halo_runtime.json_types import JsonObject
+from halo_runtime.models.base import ModelReply, ModelRequest, Usage
+from halo_runtime.models.pricing import cost
+from halo_runtime.policies.budgets import Unit
+from halo_runtime.values import compact
+
+ASSUMED_REPLY: Final = 4096
+"""Tokens that a reply is taken to have at most where no `max_tokens` says it."""
+
+_BYTES_A_TOKEN: Final = 4
+_PRICE_STEP: Final = 64
+_NOTHING: Final = Decimal(0)
+
+
+@record
+class Use:
+    """What a call uses up. `usd` is None where nobody knows."""
+
+    calls: int = 0
+    tool_calls: int = 0
+    tokens: int = 0
+    usd: Decimal | None = _NOTHING
+
+    def of(self, unit: Unit) -> Decimal | None:
+        """The amount in a budget's unit."""
+        amount: int | Decimal | None = getattr(self, unit)
+        return Decimal(amount) if isinstance(amount, int) else amount
+
+    def to_json(self) -> JsonObject:
+        """For the journal; what is zero is left out."""
+        amounts = {"calls": self.calls, "tool_calls": self.tool_calls, "tokens": self.tokens}
+        document: JsonObject = {unit: amount for unit, amount in amounts.items() if amount}
+        return document if self.usd == 0 else document | {"usd": None if self.usd is None else str(self.usd)}
+
+    @classmethod
+    def from_json(cls, document: JsonObject) -> Use:
+        """The inverse of `to_json`; other names are passed over."""
+        usd = document.get("usd", "0")
+        counts = {unit: document.get(unit, 0) for unit in ("calls", "tool_calls", "tokens")}
+        return cls(**counts, usd=None if usd is None else Decimal(usd))
+
+
+@record
+class Need:
+    """What a call will use: what is sent for certain, and with the reply at most. `bounded`: no reply can be longer."""
+
+    least: Use
+    most: Use
+    bounded: bool
+
+
+def request_need(request: ModelRequest, priced_as: str) -> Need:
+    """What a request will use, by an estimate of the tokens in it, at the price of the model id `priced_as`."""
+    sent = _tokens_sent(request)
+    made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
+    # Prices take long to work out, so calls of about the same size share one, and it is that of the largest of them.
+    priced = -(-sent // _PRICE_STEP) * _PRICE_STEP
+    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(priced, 0)))
+    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(priced, made)))
+    return Need(least, most, bounded=request.max_tokens is not None)
+
+
+def reply_use(request: ModelRequest, reply: ModelReply, priced_as: str) -> Use:
+    """What a request has used. What the service did not say, or cannot be, is estimated: it is not nothing."""
+    usage, own = reply.usage, reply.cost
+    sent = _tokens_sent(request) if usage.input is None else max(0, usage.input)
+    made = _tokens_made(reply) if usage.output is None else max(0, usage.output)
+    if own is None or not own.is_finite() or own < 0:
+        cached, written = max(0, usage.cached or 0), max(0, usage.cache_written or 0)
+        own = cost(priced_as, Usage(sent, made, cached, cache_written=written))
+    return Use(calls=1, tokens=sent + made, usd=own)
+
+
+TOOL_CALL: Final = Need(Use(tool_calls=1), Use(tool_calls=1), bounded=True)
+"""What a call of a tool needs."""
+
+
+def _tokens_sent(request: ModelRequest) -> int:
+    calls = (call for message in request.messages for call in message.tool_calls)
+    texts = [message.content for message in request.messages]
+    texts += [f"{call.name}{call.arguments}" for call in calls]
+    texts += [f"{tool.name}{tool.description}{compact(tool.parameters)}" for tool in request.tools]
+    return _estimate(texts if request.json_schema is None else [*texts, compact(request.json_schema)])
+
+
+def _tokens_made(reply: ModelReply) -> int:
+    return _estimate([reply.text, *(call.arguments for call in reply.tool_calls)])
+
+
+def _estimate(texts: Iterable[str]) -> int:
+    """Tokens of texts, roughly; scripts of longer characters have more of them."""
+    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // _BYTES_A_TOKEN)
