@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 from halo_lang import nodes
 from halo_lang.diagnostics import Diagnostic, error
-from halo_lang.lark_parts import Token
 from halo_lang.lexicon import KEYWORDS, MAX_NESTING
 from halo_lang.source import Span
 from halo_lang.strings import decode
@@ -22,6 +21,20 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 # A rule's children differ from rule to rule; each method knows its own from the grammar.
 Children: TypeAlias = list[Any]
+
+
+class Token:
+    """A terminal and where it stands. Lark, which has the same with lines and columns, asks for these in vain."""
+
+    __slots__ = ("end_pos", "start_pos", "type", "value")
+
+    line = column = end_line = end_column = None
+
+    def __init__(self, terminal: str, value: str, start_pos: int, end_pos: int) -> None:
+        self.type = terminal
+        self.value = value
+        self.start_pos = start_pos
+        self.end_pos = end_pos
 
 
 class Refusal(Exception):

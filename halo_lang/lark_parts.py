@@ -12,7 +12,7 @@ _absent = "regex" not in sys.modules
 if _absent:
     sys.modules["regex"] = None  # pyright: ignore[reportArgumentType] - how Python marks a module as not to be found
 try:
-    from lark import Lark, Token
+    from lark import Lark
     from lark import __version__ as lark_version
     from lark.exceptions import UnexpectedCharacters, UnexpectedInput
     from lark.grammar import Rule
@@ -27,7 +27,6 @@ __all__ = [
     "PatternStr",
     "Rule",
     "TerminalDef",
-    "Token",
     "UnexpectedCharacters",
     "UnexpectedInput",
     "lark_version",

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, NamedTuple
 
-from halo_lang.builder import Refusal, too_deep
-from halo_lang.lark_parts import Lexer, TerminalDef, Token, UnexpectedCharacters
+from halo_lang.builder import Refusal, Token, too_deep
+from halo_lang.lark_parts import Lexer, TerminalDef, UnexpectedCharacters
 from halo_lang.lexicon import GAP, MAX_NESTING
 from halo_lang.source import Span
 
@@ -41,7 +41,7 @@ class ContextualLexer(Lexer):
         self._patterns: dict[int, _Match] = {}
         self._gap = re.compile(GAP).match  # as the grammar has it, but an open comment is looked through once only
 
-    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:  # our Token serves Lark as its own
         """The tokens; raises UnexpectedCharacters where none that fits is found, Refusal where it goes too deep."""
         text, position, end = lexer_state.text
         gap, patterns, states = self._gap, self._patterns, parser_state.state_stack
@@ -49,8 +49,8 @@ class ContextualLexer(Lexer):
             match = (patterns.get(states[-1]) or self._pattern(parser_state))(text, position, end)
             if match is None:
                 raise UnexpectedCharacters(text, position, -1, -1, state=parser_state)
-            token = Token(match.lastgroup or "", match.group(), position)
-            token.end_pos = position = match.end()
+            token = Token(match.lastgroup or "", match.group(), position, match.end())
+            position = token.end_pos
             if len(states) > _DEEPEST:
                 raise Refusal(too_deep(Span(match.start(), position)))
             yield token

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import field
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -114,6 +115,11 @@ class Context:
     meta: JsonObject
     trace: list[JsonObject]
 
+    def __repr__(self) -> str:
+        """Short: asyncio asks for it each time a run ends."""
+        names = ", ".join(self.data)
+        return f"Context(current={reprlib.repr(self.current)}, data={{{names}}}, trace of {len(self.trace)})"
+
     def to_json(self) -> JsonObject:
         return {
             "current": self.current,
@@ -139,6 +145,17 @@ class RunResult:
     error: HaloError | None = None
     interrupts: tuple[Interrupt, ...] = ()
     origins: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+
+    def __repr__(self) -> str:
+        """Short, as that of its context."""
+        shown = {
+            "run_id": self.run_id,
+            "status": self.status,
+            "output": self.output,
+            "error": self.error,
+            "interrupts": self.interrupts,
+        }
+        return f"RunResult({', '.join(f'{name}={reprlib.repr(value)}' for name, value in shown.items())})"
 
     @property
     def head(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from halo_lang import catalog, nodes, parse_condition
+from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.source import Span
 from halo_runtime.conditions import CompiledCondition, compile_condition
@@ -35,7 +36,8 @@ from halo_runtime.replies import asks_for_json
 
 def compile_pipeline(plan: Plan, node: nodes.Pipeline) -> PipelinePlan:
     """Compile a pipeline of a program without errors."""
-    return PipelineCompiler(plan, node).compile()
+    with without_collector():
+        return PipelineCompiler(plan, node).compile()
 
 
 class PipelineCompiler:

@@ -56,7 +56,9 @@ def reach_of(program: Program, calls: Iterable[nodes.Call]) -> Reach:
 
 def calls_in(node: Any) -> Iterator[nodes.Call]:
     """Every call in a syntax tree."""
-    if isinstance(node, nodes.Call):
+    if isinstance(node, nodes.PipeStage):
+        yield node.call  # most of what a program holds
+    elif isinstance(node, nodes.Call):
         yield node
     elif isinstance(node, tuple):
         for item in node:  # pyright: ignore[reportUnknownVariableType] - tuples of nodes

@@ -88,13 +88,18 @@ class Chain:
         return entries
 
 
+def label_text(label: str) -> str:
+    """A stage's text from its JSON string; most hold nothing that JSON escapes."""
+    return json.loads(label) if "\\" in label else label[1:-1]
+
+
 def _stage_entry(seq: int, content: tuple[str, str, str, str, str]) -> JsonObject:
     path, kind, label, input_sha256, output_sha256 = content
     return {
         "seq": seq,
         "path": path,
         "kind": kind,
-        "stage": json.loads(label),
+        "stage": label_text(label),
         "input_sha256": input_sha256,
         "output_sha256": output_sha256,
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from halo_runtime.engine.journal import EffectRecord, StageEntry
+from halo_runtime.engine.trace import label_text
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
@@ -229,7 +229,7 @@ class RunLog:
             "seq": entry.seq,
             "path": entry.path,
             "kind": entry.kind,
-            "stage": _decoded(entry.label),
+            "stage": label_text(entry.label),
             "input_sha256": entry.input_sha256,
             "output_sha256": entry.output_sha256,
             "hash": entry.hash,
@@ -248,8 +248,3 @@ class RunLog:
         return StoreError(
             f"the journal {self.path} cannot be written: {failure.strerror}; make room, or give it another place"
         )
-
-
-def _decoded(text: str) -> str:
-    """A JSON string's text; most hold nothing that JSON escapes."""
-    return json.loads(text) if "\\" in text else text[1:-1]
