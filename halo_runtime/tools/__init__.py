@@ -10,7 +10,10 @@ from halo_runtime.tools.base import ToolFactory
 
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.bash:open_shell",
+    "GET": "halo_runtime.tools.rest:open_get",
     "KV": "halo_runtime.tools.kv:open_store",
+    "POST": "halo_runtime.tools.rest:open_post",
+    "REST": "halo_runtime.tools.rest:open_rest",
 }
 """Provider name → `module:function`."""
 

@@ -44,7 +44,10 @@ class Answer:
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came; header names in lower case, the body as JSON (None where there was none)."""
+    """A request as it came; header names in lower case, the body as JSON (None where there was none).
+
+    Other bodies, where the service takes them, are text.
+    """
 
     method: str
     path: str
@@ -64,7 +67,12 @@ def crumbs(text: str | bytes, size: int = 3) -> tuple[bytes, ...]:
 
 
 class FakeService:
-    """The server; see the module. `hanging` and `left` tell of a request that waits and of a client that went."""
+    """The server; see the module. `hanging` and `left` tell of a request that waits and of a client that went.
+
+    `json_only`: a body of another type fails the connection.
+    """
+
+    json_only = True
 
     def __init__(self, *, refusals_expected: bool = False) -> None:
         self.requests: list[Received] = []
@@ -124,7 +132,7 @@ class FakeService:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """Answer one request; whether the connection stays open."""
-        request = await _read(reader)
+        request = await _read(reader, self.json_only)
         self.requests.append(request)
         answer = self._choose(request)
         if answer.gate is not None:
@@ -147,14 +155,15 @@ class FakeService:
         return self._answers.popleft() if self._answers else self.usual(request)
 
 
-async def _read(reader: asyncio.StreamReader) -> Received:
+async def _read(reader: asyncio.StreamReader, json_only: bool) -> Received:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     line, *fields = head.rstrip().split("\r\n")
     method, path, _ = line.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
-    body = await reader.readexactly(int(headers.get("content-length", "0")))
-    assert not body or headers["content-type"] == "application/json"
-    return Received(method, path, headers, json.loads(body.decode()) if body else None)
+    body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+    is_json = headers.get("content-type") == "application/json"
+    assert not body or is_json or not json_only
+    return Received(method, path, headers, (json.loads(body) if is_json else body) if body else None)
 
 
 async def _write(writer: asyncio.StreamWriter, answer: Answer) -> None:

@@ -78,9 +78,9 @@ REST = "get head post put patch delete"
 PAGE_METHODS = "goto text html links click fill select press waitFor screenshot pdf close"
 SQL = "query execute schema explain"
 OFFERS = {
-    "REST": ("base · apiKey headers timeout allowHosts", REST),
-    "GET": ("base · apiKey headers timeout allowHosts", "get head"),
-    "POST": ("url · headers timeout allowHosts", ""),
+    "REST": ("base · apiKey headers timeout allowHosts allowStatus", REST),
+    "GET": ("base · apiKey headers timeout allowHosts allowStatus", "get head"),
+    "POST": ("url · headers timeout allowHosts allowStatus", "post"),
     "PostgreSQL": ("url · readOnly timeout maxRows", SQL),
     "SQL": ("url · readOnly timeout maxRows", SQL),
     "VectorStore": ("namespace path k minScore model", "add addMany search get delete count ingest"),

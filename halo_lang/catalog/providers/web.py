@@ -6,11 +6,20 @@ from halo_lang.catalog.signature import Effect, Method, Parameter, Signature, op
 from halo_lang.catalog.specs import ProviderSpec
 
 _ALLOW_HOSTS = optional(
-    "allowHosts", "list", "Private or local hosts that may be reached.", items="string", named_only=True
+    "allowHosts",
+    "list",
+    "Private or local hosts that may be reached, as host or host:port.",
+    items="string",
+    named_only=True,
 )
-_HEADERS = optional("headers", "any", "Headers of every request.", named_only=True)
+_HEADERS = optional(
+    "headers", "any", 'Headers of every request, as ["Name: value", ["Name", Env.VALUE]].', named_only=True
+)
 _TIMEOUT = optional("timeout", "duration", "The longest time for a request.", default="30s", positive=True,
                     named_only=True)  # fmt: skip
+_ALLOW_STATUS = optional(
+    "allowStatus", "list", "Statuses of 400 and above that are results, not errors.", items="integer", named_only=True
+)
 _BASE = required("base", "string", "The base URL; https when it names no scheme.")
 _API_KEY = optional("apiKey", "string", "Sent as a bearer token.", named_only=True, secret=True)
 _REPLY = "{status, headers, body}"
@@ -19,10 +28,10 @@ _REPLY = "{status, headers, body}"
 def _request(name: str, effect: Effect, idempotent: bool, doc: str) -> Method:
     parameters = (
         optional("path", "string", "The path below the base."),
-        optional("params", "any", "The query, by name."),
+        optional("params", "any", "The query: an object by name, or a text."),
         optional("json", "any", "The body as JSON."),
-        optional("data", "any", "The body as a text or form."),
-        optional("headers", "any", "Headers of this request."),
+        optional("data", "any", "The body: a text, or an object as a form."),
+        optional("headers", "any", 'Headers of this request: an object, or a list of "Name: value".'),
     )
     return Method(name, Signature(parameters), _REPLY, effect, idempotent, doc, f'Api.{name}("/items")')
 
@@ -41,7 +50,7 @@ _OPEN = Signature(open_named=True)
 
 REST = ProviderSpec(
     "REST",
-    Signature((_BASE, _API_KEY, _HEADERS, _TIMEOUT, _ALLOW_HOSTS)),
+    Signature((_BASE, _API_KEY, _HEADERS, _TIMEOUT, _ALLOW_HOSTS, _ALLOW_STATUS)),
     (*_READING, *_WRITING),
     "An HTTP API.",
     'tool Api : REST("api.example.com/v1", apiKey: Env.API_KEY)',
@@ -58,8 +67,10 @@ GET = ProviderSpec(
 )
 POST = ProviderSpec(
     "POST",
-    Signature((required("url", "string", "Where to post."), _HEADERS, _TIMEOUT, _ALLOW_HOSTS)),
-    (),
+    Signature((required("url", "string", "Where to post."), _HEADERS, _TIMEOUT, _ALLOW_HOSTS,
+               _ALLOW_STATUS)),
+    (Method("post", _OPEN, _REPLY, "write", idempotent=False, doc="POST the arguments as a JSON object.",
+            example='Hook.post(version: "1.2")'),),
     "An HTTP endpoint that takes JSON.",
     'tool Hook : POST("https://hooks.example.com/in")',
     open_methods=Method("", _OPEN, _REPLY, "write", idempotent=False, doc="POST the arguments as a JSON object.",
