@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from halo_lang.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from halo_runtime.cassettes.cassette import Cassette as Cassette
     from halo_runtime.engine.controller import Controller as Controller
     from halo_runtime.engine.events import RunEvent as RunEvent
     from halo_runtime.engine.journal import Journal as Journal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from halo_runtime.errors import HaloError as HaloError
     from halo_runtime.errors import ModelError as ModelError
     from halo_runtime.errors import ProgramError as ProgramError
+    from halo_runtime.errors import ReplayMiss as ReplayMiss
     from halo_runtime.errors import RunBusy as RunBusy
     from halo_runtime.errors import RunError as RunError
     from halo_runtime.errors import RunRefused as RunRefused
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "PAUSE": "runtime",
     "Answer": "results",
+    "Cassette": "cassettes.cassette",
     "ConfigError": "errors",
     "Context": "results",
     "Controller": "engine.controller",
@@ -52,6 +55,7 @@ _HOMES = {
     "ModelError": "errors",
     "Preflight": "preflight",
     "ProgramError": "errors",
+    "ReplayMiss": "errors",
     "RunBusy": "errors",
     "RunError": "errors",
     "RunEvent": "engine.events",

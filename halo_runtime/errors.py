@@ -6,6 +6,7 @@ HaloError
 │   ├── InputError            ConditionError       EachInputError     LoopLimitError
 │   ├── StepLimitError        SchemaValidationError PolicyViolation   ProgramFailure
 │   ├── InterruptExpired      RecursionLimitError  TimeoutExceeded    ReplayError
+│   └── ReplayMiss
 ├── ConfigError               a key, a variable or a package is missing; nothing has run
 ├── ModelError                a model service refused or failed
 ├── ToolError                 a tool refused or failed
@@ -120,6 +121,13 @@ class TimeoutExceeded(RunError):
 
 class ReplayError(RunError):
     """A journal does not belong to this program and input: at a recorded path something else is asked."""
+
+
+class ReplayMiss(RunError):
+    """A cassette has no answer to a request; the message says which, and how it differs from what was recorded.
+
+    It ends the run whatever the program says about errors: an answer that is not there is not the program's.
+    """
 
 
 class ServiceError(HaloError):

@@ -27,6 +27,7 @@ from halo_runtime.store.mail import Message, new_id
 from halo_runtime.tools.base import ToolFactory
 
 if TYPE_CHECKING:
+    from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.keeping import Fork, KeptRuns
     from halo_runtime.preflight import Preflight
     from halo_runtime.store.files import FileRunStore
@@ -47,8 +48,9 @@ class Runtime:
     """Runs programs. One Runtime may run many, also at the same time.
 
     `env` is where `Env.NAME` and the services' keys are read; `model` overrides every agent's model; `replies`
-    is a scripted provider that answers for every agent instead of its service. `store` keeps runs on disk; without one
-    a run can go on as long as the Runtime lives.
+    is a scripted provider that answers for every agent instead of its service; `cassette` keeps what models and tools
+    answer, or answers in their place. `store` keeps runs on disk; without one a run can go on as long as the Runtime
+    lives.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class Runtime:
         env: Mapping[str, str] = os.environ,
         model: str | None = None,
         replies: ModelProvider | None = None,
+        cassette: Cassette | None = None,
         clock: Clock | None = None,
         store: FileRunStore | None = None,
     ) -> None:
@@ -69,6 +72,7 @@ class Runtime:
             send=self._send,
             replies=replies,
             model=model,
+            cassette=cassette,
         )
         self._engine = Engine(self._services)
         self._remembered = RememberedRuns(self._engine)
@@ -244,8 +248,10 @@ class Runtime:
         return True
 
     async def close(self) -> None:
-        """Close connections and models that runs have opened."""
+        """Close the connections, models and cassette that runs have opened."""
         await self._services.models.close()
+        if self._services.cassette is not None:
+            self._services.cassette.close()
 
     # --- what runs ask of the host ------------------------------------------------------------------------------
 

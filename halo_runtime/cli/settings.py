@@ -14,6 +14,7 @@ from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
 
 if TYPE_CHECKING:
+    from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.runtime import Runtime
     from halo_runtime.store.stored import StoredRun
 
@@ -21,6 +22,9 @@ Command = TypeVar("Command", bound=Callable[..., int])
 
 _OPTIONS = (
     click.option("--replies", metavar="FILE", help="Answer every agent from a replies file instead of its model."),
+    click.option("--record", metavar="FILE", help="Keep what models and tools answer in a cassette."),
+    click.option("--replay", metavar="FILE", help="Answer from a cassette alone: nothing is sent, no key is needed."),
+    click.option("--replay-else-live", metavar="FILE", help="As --replay, but ask what is not there and add it."),
     click.option("--model", metavar="ID", help="Use this model for every agent."),
     click.option("--no-input", is_flag=True, help="Never ask at the terminal: pause instead."),
     click.option("--by", metavar="NAME", help="Who gives the answers (default: your user name)."),
@@ -30,12 +34,25 @@ _OPTIONS = (
     click.option("--env-file", metavar="FILE", help="Variables (NAME=value lines) for Env and the models' keys."),
 )
 
+_CONFLICTS = (
+    ("replies", "replay", "both answer for every agent: leave one out"),
+    ("replies", "replay_else_live", "both answer for every agent: leave one out"),
+    ("replay", "replay_else_live", "one asks nobody, the other whoever is not in the cassette: leave one out"),
+    ("record", "replay", "what a cassette answers is recorded already: leave one out"),
+    ("record", "replay_else_live", "what is asked is added to that cassette: leave --record out"),
+    ("replay", "model", "no model is asked: leave --model out, or use --replay-else-live"),
+)
+"""Options that exclude each other, and what to do."""
+
 
 @record
 class Settings:
     """What those options said."""
 
     replies: str | None = None
+    record: str | None = None
+    replay: str | None = None
+    replay_else_live: str | None = None
     model: str | None = None
     no_input: bool = False
     by: str | None = None
@@ -46,8 +63,10 @@ class Settings:
 
     @classmethod
     def taken_from(cls, given: dict[str, Json]) -> Settings:
-        """Take the shared options out of a command's arguments."""
-        return cls(**{name: given.pop(name) for name in cls.__match_args__})  # pyright: ignore[reportAttributeAccessIssue] - every record has it
+        """Take the shared options out of a command's arguments. UsageError for two that exclude each other."""
+        settings = cls(**{name: given.pop(name) for name in cls.__match_args__})  # pyright: ignore[reportAttributeAccessIssue] - every record has it
+        settings._refuse_conflicts()
+        return settings
 
     @property
     def person(self) -> str:
@@ -61,7 +80,9 @@ class Settings:
         """
         replies = None if self.replies is None else json.loads(Path(self.replies).read_text("utf-8"))
         env_file = None if self.env_file is None else str(Path(self.env_file).absolute())
-        return {"replies": replies, "model": self.model, "envFile": env_file}
+        cassettes = {"record": self.record, "replay": self.replay, "replayElseLive": self.replay_else_live}
+        used = {name: str(Path(file).absolute()) for name, file in cassettes.items() if file is not None}
+        return {"replies": replies, "model": self.model, "envFile": env_file, **used}
 
     def runtime(self, going_on: StoredRun | None = None) -> Runtime:
         """A Runtime as these options say, and where they say nothing as the run was started that it goes on with."""
@@ -74,9 +95,37 @@ class Settings:
         kept: JsonObject = {} if going_on is None else going_on.header["options"]
         store = run_store() if going_on is None else store_of(str(going_on.path))
         env = environment(self.env_file or kept.get("envFile"), os.environ)
-        script = self.replies if self.replies or self.model else kept.get("replies")
+        script = self.replies if self._says_who_answers else kept.get("replies")
         replies = None if script is None else ScriptedModel(script)
-        return Runtime(env=env, model=self.model or kept.get("model"), replies=replies, store=store)
+        model = self.model or kept.get("model")
+        return Runtime(env=env, model=model, replies=replies, cassette=self._cassette(kept), store=store)
+
+    @property
+    def _says_who_answers(self) -> bool:
+        """Whether an option names who answers, so that what the run was started with no longer counts."""
+        return any((self.replies, self.replay, self.replay_else_live, self.model))
+
+    def _cassette(self, kept: JsonObject) -> Cassette | None:
+        """The cassette that is used, if any; that of the run's start goes on."""
+        replay, else_live = self.replay, self.replay_else_live
+        if not self._says_who_answers and self.record is None:
+            replay, else_live = kept.get("replay"), kept.get("replayElseLive")
+        record = self.record or (None if replay or else_live else kept.get("record"))
+        if not (record or replay or else_live):
+            return None
+        from halo_runtime.cassettes.cassette import Cassette  # only runs with a cassette pay for it
+
+        if record is not None:
+            return Cassette.record(record, anew=self.record is not None)
+        return Cassette.replay(replay or else_live or "", else_live=replay is None)
+
+    def _refuse_conflicts(self) -> None:
+        from halo_runtime.cli.usage import UsageError
+
+        for first, second, hint in _CONFLICTS:
+            if getattr(self, first) is not None and getattr(self, second) is not None:
+                options = f"{_flag(first)} and {_flag(second)}"
+                raise UsageError(f"{options} exclude each other", hint=hint)
 
 
 def run_options(command: Command) -> Command:
@@ -84,6 +133,10 @@ def run_options(command: Command) -> Command:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def user_name() -> str:

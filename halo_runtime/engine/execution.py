@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from halo_lang import Program, nodes
 from halo_lang.records import record
@@ -27,7 +28,7 @@ from halo_runtime.engine.run import Run
 from halo_runtime.engine.strand import Strand
 from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.engine.trace import Chain
-from halo_runtime.errors import ConfigError, HaloError
+from halo_runtime.errors import ConfigError, HaloError, StoreError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
 from halo_runtime.models.registry import ModelRegistry
@@ -35,6 +36,9 @@ from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
 from halo_runtime.tools.base import ToolFactory
 from halo_runtime.values import digest
+
+if TYPE_CHECKING:
+    from halo_runtime.cassettes.cassette import Cassette
 
 
 @record
@@ -67,7 +71,7 @@ class Order:
 class Services:
     """What runs use: the environment, models, tools, people. `replies` answers for every agent when it is there.
 
-    `asker` gives an answer or raises Paused; `send` takes system events.
+    `asker` gives an answer or raises Paused; `send` takes system events. `cassette` keeps or gives what they answer.
     """
 
     env: Mapping[str, str]
@@ -78,6 +82,7 @@ class Services:
     send: Callable[[SystemEvent], None]
     replies: ModelProvider | None = None
     model: str | None = None
+    cassette: Cassette | None = None
     tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
 
     def provider(self, model: str) -> ModelProvider:
@@ -95,6 +100,9 @@ class Execution:
         tools, policies = _configure(plan, order, services)
         if services.replies is not None:
             restore_cursors(order.journal, services.replies)
+        cassette = None if order.rehearsal else services.cassette
+        if cassette is not None:
+            cassette.begin(order.run_id, services.redactor)
         clean_inputs = services.redactor.json(order.inputs)
         self._chain = Chain(plan.program_sha256, order.pipeline, digest(clean_inputs))
         recorder = order.journal.recorder
@@ -118,6 +126,7 @@ class Execution:
             controlled=order.controller is not None or any(record.kind == "control" for record in order.journal),
             model=services.model,
             scripted=services.replies is not None,
+            cassette=cassette,
         )
         self._frame = Frame(
             self._run, plan.pipeline(order.pipeline), order.pipeline, self._run.strand, order.inputs, {}
@@ -172,6 +181,11 @@ class Execution:
                 raise
             self._task.uncancel()
             status = "interrupted"
+        try:
+            if self._run.cassette is not None:
+                self._run.cassette.end(self._run.run_id, stopped=status == "interrupted")
+        except StoreError as failure:
+            status, error = "failed", error or failure
         if status in ("completed", "halted", "failed"):
             self._chain.finish(self._order.pipeline, status, self._frame.digest)
         return self._result(status, error, interrupts)
@@ -246,7 +260,9 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
     tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
     policies, problems = bind_policies(order.program, everything.policies)
     tools.prepare(everything.tools - used.tools)
-    if not order.rehearsal:
+    if services.cassette is not None and services.cassette.answers:
+        tools.prepare(used.tools)  # what the cassette has needs nothing; the rest is told where it is asked
+    elif not order.rehearsal:
         problems += tools.prepare(used.tools)
         if services.replies is None:
             models = {services.model or plan.agent(name).model for name in used.agents}

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Protocol
 
-from halo_runtime.engine.journal import TIMEOUT, EffectRecord
+from halo_runtime.engine.journal import TIMEOUT, Outcome
 
 PATIENCE = 100
 """Turns of the event loop without any progress after which a replay no longer waits: more than blocks can be nested."""
+
+
+class Ended(Protocol):
+    """An effect that ended, as a journal or a cassette has it."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def outcome(self) -> Outcome: ...
 
 
 class ReplayOrder:
@@ -22,7 +33,7 @@ class ReplayOrder:
     since, and holds a place in `each` now), and then it ends without it.
     """
 
-    def __init__(self, records: Sequence[EffectRecord]) -> None:
+    def __init__(self, records: Sequence[Ended]) -> None:
         self._cancelled = [record.outcome == "cancelled" for record in records]
         self._places = {record.path: place for place, record in enumerate(records)}
         # A time limit that ran out is not performed, so nobody will come for its record.

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from halo_lang import nodes
 from halo_runtime.engine.budgets import Ledger
@@ -30,6 +30,10 @@ from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, On
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Interrupt
 from halo_runtime.values import digest
+
+if TYPE_CHECKING:
+    from halo_runtime.cassettes.cassette import Cassette
+    from halo_runtime.cassettes.format import Kind
 
 Asker: TypeAlias = Callable[[Interrupt], Awaitable[Answer]]
 """Gives the answer to a question, or raises Paused to leave it open."""
@@ -62,6 +66,7 @@ class Run:
     controlled: bool = False
     model: str | None = None
     scripted: bool = False
+    cassette: Cassette | None = None
     steps: int = 0
     """Stage executions that have ended, nested ones too."""
     time_left: dict[str, float] = field(default_factory=dict[str, float])
@@ -129,6 +134,33 @@ class Run:
         if not (isinstance(reply, ModelReply) and isinstance(reply.text, str)):
             raise ModelError(f"the provider of {request.model} gave no reply with a text: {reply!r:.80}")
         return self._without_secrets(reply)
+
+    async def exchange(
+        self,
+        path: str,
+        kind: Kind,
+        request: Callable[[], JsonObject],
+        live: Callable[[], Awaitable[Json]],
+        hear: OnDelta | None = None,
+    ) -> Json:
+        """What a model or tool answers: from the cassette or by `live`, as the cassette says (see Cassette.exchange).
+
+        `request` makes all that is asked, with the model that the program declares: whichever else answers in its place
+        answers this request.
+        """
+        if self.cassette is None:
+            return await live()
+        from halo_runtime.cassettes.cassette import Asked  # only runs with a cassette pay for it
+
+        return await self.cassette.exchange(Asked(self.run_id, path, kind, request()), live, hear)
+
+    def heard(self, path: str, kind: Kind, request: Callable[[], JsonObject]) -> None:
+        """Tell the cassette how an exchange ended that a journal may have given."""
+        record = self.effects.journal.find(path)
+        if self.cassette is not None and record is not None:
+            from halo_runtime.cassettes.cassette import Asked  # see `exchange`
+
+            self.cassette.heard(Asked(self.run_id, path, kind, request()), record.outcome, record.result)
 
     def _without_secrets(self, reply: ModelReply) -> ModelReply:
         if not self.redactor.active:

@@ -92,8 +92,18 @@ async def _ask(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest)
         except TimeoutError:
             raise TimeoutExceeded(f"{agent.name} took longer than {agent.directives.timeout:g} s") from None
 
+    def recorded() -> JsonObject:
+        return {**shadowed.to_json(), "model": agent.model}
+
     record = run.effects.journal.find(path)
     if record is not None and record.outcome == "cancelled":
         raise TimeoutExceeded(UNFINISHED)
-    document = await run.effects.perform(path, "model", shadowed.to_json(), complete)
+
+    async def exchange() -> Json:
+        return await run.exchange(path, "model", recorded, complete)
+
+    try:
+        document = await run.effects.perform(path, "model", shadowed.to_json(), exchange)
+    finally:
+        run.heard(path, "model", recorded)
     return ModelReply.from_json(document["reply"])

@@ -30,6 +30,7 @@ class ToolBox:
         self._configs: dict[str, tuple[ToolFactory, ToolConfig]] = {}
         self._made: dict[str, ToolProvider] = {}
         self._open: dict[str, ToolProvider] = {}
+        self._problems: dict[str, str] = {}
 
     def prepare(self, names: frozenset[str]) -> list[str]:
         """Read the configuration of tools that a run may use; what is missing, all at once, in words."""
@@ -43,6 +44,7 @@ class ToolBox:
                         self._made[name] = factory(config)
                 except ConfigError as error:
                     problems.append(f"{declaration.kind} {name}: {error.message}")
+                    self._problems[name] = problems[-1]
         return problems
 
     async def call(self, name: str, method: str, arguments: JsonObject) -> JsonObject:
@@ -56,6 +58,8 @@ class ToolBox:
 
         warnings: list[str] = []
         try:
+            if name in self._problems:  # a cassette was to answer in its place
+                raise ToolError(self._problems[name])
             if name not in self._open:
                 factory, config = self._configs[name]
                 self._open[name] = self._made.get(name) or factory(config)

@@ -153,8 +153,9 @@ class Conversation:
             raise
         finally:
             run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))
+            run.heard(place, "model", lambda: self._asked(request))
         reply, duration = ModelReply.from_json(document["reply"]), document["duration_ms"]
-        price = cost(self.priced_as, reply.usage) if reply.cost is None else reply.cost
+        price = cost(self._priced_as(document), reply.usage) if reply.cost is None else reply.cost
         if run.effects.was_reused(place):
             self.figures.reused(reply)
         else:
@@ -165,23 +166,37 @@ class Conversation:
     async def _complete(self, place: str, request: ModelRequest, booking: Booking) -> Json:
         """Send a request, once the budgets admit it."""
         async with booking:
-            reply, duration = await self._send(place, request)
-            booking.settle(reply_use(request, reply, self.priced_as))
-        return {"reply": reply.to_json(), "duration_ms": duration}
+            document = await self._send(place, request)
+            reply = ModelReply.from_json(document["reply"])
+            booking.settle(reply_use(request, reply, self._priced_as(document)))
+        return document
 
-    async def _send(self, place: str, request: ModelRequest) -> tuple[ModelReply, float]:
-        """A reply in the agent's time, and how many milliseconds it took."""
+    async def _send(self, place: str, request: ModelRequest) -> Json:
+        """A reply, how many milliseconds it took, and which model's prices hold where it is not the declared one."""
         run = self.frame.run
-        limit = self.call.agent.directives.timeout
-        begun = run.clock.monotonic()
 
         def stream(text: str) -> None:
             # With output rules nothing may be seen before they have passed.
             if run.emitter.active and not any("output" in bound.rule.points for bound in self.rules):
                 run.emitter.emit(ModelDelta(run.run_id, place, request.agent, run.redactor.text(text)))
 
-        reply = await within(limit, self.call.label, run.complete(request, stream))
-        return reply, round((run.clock.monotonic() - begun) * 1000, 3)
+        async def live() -> Json:
+            begun = run.clock.monotonic()
+            limit = self.call.agent.directives.timeout
+            reply = await within(limit, self.call.label, run.complete(request, stream))
+            duration = round((run.clock.monotonic() - begun) * 1000, 3)
+            other = {} if self.priced_as == self.call.agent.model else {"priced_as": self.priced_as}
+            return {"reply": reply.to_json(), "duration_ms": duration, **other}
+
+        return await run.exchange(place, "model", lambda: self._asked(request), live, stream)
+
+    def _asked(self, request: ModelRequest) -> JsonObject:
+        """The request as a cassette knows it: asked of the declared model, whichever answers in its place."""
+        return {**request.to_json(), "model": self.call.agent.model}
+
+    def _priced_as(self, document: JsonObject) -> str:
+        """Whose prices hold for a reply: those of the model that was asked, be it asked now or when it was recorded."""
+        return document.get("priced_as", self.priced_as)
 
     def _responded(
         self, place: str, text: str | None, tokens: JsonObject, price: Decimal | None, duration: float,

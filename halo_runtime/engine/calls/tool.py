@@ -174,9 +174,12 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
             asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge), asked.turn
         )
 
+    async def live() -> Json:
+        return await within(asked.seconds, f"{tool}.{method}", run.tools.call(tool, method, arguments))
+
     async def do() -> Json:
         async with booking or nullcontext():
-            return await within(asked.seconds, f"{tool}.{method}", run.tools.call(tool, method, arguments))
+            return await run.exchange(place, "tool", lambda: request, live)
 
     if run.emitter.active:
         run.emitter.emit(ToolRequested(run.run_id, place, tool, method, redact(arguments)))
@@ -191,6 +194,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     finally:
         if asked.asker is not None:
             run.ledger.told(frame, place, asked.asker, run.effects.journal.find(place))
+        run.heard(place, "tool", lambda: request)
     if run.emitter.active:
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None))
     return result

@@ -13,7 +13,7 @@ from halo_runtime.engine.parallel import run_parallel
 from halo_runtime.engine.plan import StageInfo
 from halo_runtime.engine.stages.items import run_item
 from halo_runtime.engine.strand import Strand
-from halo_runtime.errors import EachInputError, HaloError, StoreError
+from halo_runtime.errors import EachInputError, HaloError, ReplayMiss, StoreError
 from halo_runtime.json_types import Json, is_list
 from halo_runtime.values import type_name
 
@@ -56,7 +56,8 @@ class Each:
         try:
             return await run_item(frame, self.call, path, self.info.place.line)
         except HaloError as error:
-            if self.on_error == "fail" or isinstance(error, StoreError):  # what is not kept has not happened
+            # What is not kept has not happened, and what a cassette does not have did not fail.
+            if self.on_error == "fail" or isinstance(error, StoreError | ReplayMiss):
                 raise
             # What stays in the results is public, so it is redacted here as everywhere.
             message = frame.run.redactor.text(error.message)
