@@ -18,12 +18,35 @@ MINIMUM_KEY_LENGTH = 8
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 
 
+class StreamRedactor:
+    """Redacts a text that comes in pieces, so that what is shown is what redacting the whole text would show.
+
+    A secret that is cut by the border between two pieces is found: what may be its beginning waits for the next piece.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._waits = ""
+
+    def feed(self, piece: str) -> str:
+        """What can be shown now that `piece` has come."""
+        shown, self._waits = self._redactor.split(self._waits + piece)
+        return shown
+
+    def end(self) -> str:
+        """What waited, once nothing more comes."""
+        rest, self._waits = self._redactor.text(self._waits), ""
+        return rest
+
+
 class Redactor:
     """Replaces each of a set of secret values by `[REDACTED]`. Values may be added while a run goes on."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
+        self._starts: dict[str, list[str]] = {}
+        self._longest = 0
         self.add(secrets)
 
     @classmethod
@@ -41,6 +64,8 @@ class Redactor:
         if self._secrets:
             longest_first = sorted(self._secrets, key=len, reverse=True)
             self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._starts = {first: [one for one in longest_first if one[0] == first] for first, *_ in longest_first}
+            self._longest = len(longest_first[0])
 
     @property
     def active(self) -> bool:
@@ -55,6 +80,33 @@ class Redactor:
         if self._pattern is None:
             return value
         return self._walk(value)
+
+    def split(self, text: str) -> tuple[str, str]:
+        """What of a text that goes on can be shown already, redacted, and the rest that has to wait.
+
+        The rest begins where a secret may have begun whose end has not come, so it is shorter than the longest one;
+        it belongs in front of the text that comes next.
+        """
+        if self._pattern is None:
+            return text, ""
+        shown: list[str] = []
+        at, waits = 0, self._may_begin(text, 0)
+        while (found := self._pattern.search(text, at)) is not None and found.start() < waits:
+            shown += (text[at : found.start()], REDACTED)
+            at = found.end()
+            waits = self._may_begin(text, at)
+        return "".join((*shown, text[at:waits])), text[waits:]
+
+    def _may_begin(self, text: str, at: int) -> int:
+        """The first place from `at` on where all that follows is the beginning of a secret; the end without one."""
+        starts = self._starts
+        for place in range(max(at, len(text) - self._longest + 1), len(text)):
+            candidates = starts.get(text[place])
+            if candidates is not None:
+                rest = text[place:]
+                if any(len(secret) > len(rest) and secret.startswith(rest) for secret in candidates):
+                    return place
+        return len(text)
 
     def clean(self, error: HaloError) -> None:
         """Replace secrets in an error's own texts; it stays the same error, with its place and its cause."""

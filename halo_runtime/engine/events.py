@@ -1,6 +1,7 @@
 """The one stream that everything that watches a run reads (spec 2.8).
 
-Events are frozen, JSON-serialisable and carry no clock time of their own: a replayed run gives the same ones.
+Events are frozen, JSON-serialisable and carry no clock time of their own: a replayed run gives the same ones, deltas
+excepted, which are kept nowhere.
 Events of one structural `path` come in order; those of parallel paths interleave as the work does.
 """
 

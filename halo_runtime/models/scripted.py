@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +17,11 @@ from halo_runtime.models.retry import is_retryable
 from halo_runtime.models.script import NO_USAGE, ReplyList, Script, ScriptedReply
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+
+PIECES_PER_SECOND = 20
+"""How often a reply with a delay brings more of its text, at most."""
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")
 
 MODEL_NAME = "scripted"
 """What a reply gives as the model that answered."""
@@ -37,7 +44,7 @@ class ScriptedModel:
         # Nothing is awaited before the reply is taken: calls that start together take replies in the order they start.
         cursor, reply = self._take(request)
         if reply.delay:
-            await self._sleep(reply.delay)
+            await self._pass_time(reply, on_delta)
         if reply.error is not None:
             raise _failure(reply, cursor)
         return _model_reply(request, reply, cursor)
@@ -54,6 +61,14 @@ class ScriptedModel:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+    async def _pass_time(self, reply: ScriptedReply, on_delta: OnDelta | None) -> None:
+        """Let the delay of a reply pass, its text coming bit by bit meanwhile, as a service's does."""
+        pieces = [""] if on_delta is None or reply.error is not None else _pieces(reply.text, reply.delay)
+        for piece in pieces:
+            await self._sleep(reply.delay / len(pieces))
+            if on_delta is not None and piece:
+                on_delta(piece)
 
     def _take(self, request: ModelRequest) -> tuple[JsonObject, ScriptedReply]:
         key = self.script.find(request.agent, request.method)
@@ -90,6 +105,14 @@ class _Place:
         self._used.add(index)
         while self._first_unused in self._used:
             self._first_unused += 1
+
+
+def _pieces(text: str, seconds: float) -> list[str]:
+    """A text in pieces of whole words, as many as come in some seconds; at least one."""
+    words = _WORD.findall(text)
+    count = max(1, min(len(words), int(seconds * PIECES_PER_SECOND)))
+    borders = [len(words) * number // count for number in range(count + 1)]
+    return ["".join(words[start:end]) for start, end in pairwise(borders)]
 
 
 def _model_reply(request: ModelRequest, reply: ScriptedReply, cursor: JsonObject) -> ModelReply:

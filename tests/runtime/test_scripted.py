@@ -134,6 +134,38 @@ async def test_a_delay_is_awaited_before_the_answer() -> None:
     assert waits == [0.2, 1.5, 120.0, 3600.0, 86400.0]
 
 
+@pytest.mark.parametrize(
+    ("text", "delay", "pieces", "wait"),
+    [
+        ("one two  three\n", "150ms", ["one ", "two  ", "three\n"], 0.05),
+        ("one two three four", "100ms", ["one two ", "three four"], 0.05),
+        ("one", "10s", ["one"], 10.0),
+        ("one two", "10ms", ["one two"], 0.01),
+        ("", "1s", [], 1.0),
+        (" \n ", "1s", [" \n "], 1.0),
+    ],
+)
+async def test_a_text_with_a_delay_streams_meanwhile(text: str, delay: str, pieces: list[str], wait: float) -> None:
+    told: list[str] = []
+    waits: list[float] = []
+
+    async def pass_time(seconds: float) -> None:
+        waits.append(seconds)
+
+    model = ScriptedModel({"A": {"delay": delay, "reply": text}}, sleep=pass_time)
+    reply = await model.complete(request("A.x"), told.append)
+    assert (told, reply.text) == (pieces, text)
+    assert waits == pytest.approx([wait] * max(1, len(pieces)))
+
+
+async def test_a_failure_with_a_delay_streams_nothing() -> None:
+    told: list[str] = []
+    model = ScriptedModel({"A": {"delay": "1ms", "error": 500, "reply": "x y"}})
+    with pytest.raises(ModelError):
+        await model.complete(request("A.x"), told.append)
+    assert told == []
+
+
 async def test_a_call_can_be_cancelled_in_its_delay_and_its_reply_is_spent() -> None:
     model = ScriptedModel({"A": [{"delay": "1d", "reply": "late"}, "quick"]})
     with pytest.raises(TimeoutError):

@@ -11,8 +11,9 @@ from halo_runtime.engine.budgets import Booking
 from halo_runtime.engine.calls.chosen import ChosenTools
 from halo_runtime.engine.calls.figures import Figures, tokens_of
 from halo_runtime.engine.calls.request import Settings, model_request
+from halo_runtime.engine.calls.streaming import Deltas
 from halo_runtime.engine.effects import Origins
-from halo_runtime.engine.events import ModelDelta, ModelRequested, ModelResponded
+from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, refuse
 from halo_runtime.engine.limits import within
@@ -174,21 +175,19 @@ class Conversation:
     async def _send(self, place: str, request: ModelRequest) -> Json:
         """A reply, how many milliseconds it took, and which model's prices hold where it is not the declared one."""
         run = self.frame.run
-
-        def stream(text: str) -> None:
-            # With output rules nothing may be seen before they have passed.
-            if run.emitter.active and not any("output" in bound.rule.points for bound in self.rules):
-                run.emitter.emit(ModelDelta(run.run_id, place, request.agent, run.redactor.text(text)))
+        deltas = Deltas(run, place, request.agent, guarded=self._is_guarded)
 
         async def live() -> Json:
             begun = run.clock.monotonic()
             limit = self.call.agent.directives.timeout
-            reply = await within(limit, self.call.label, run.complete(request, stream))
+            reply = await within(limit, self.call.label, run.complete(request, deltas.feed))
             duration = round((run.clock.monotonic() - begun) * 1000, 3)
             other = {} if self.priced_as == self.call.agent.model else {"priced_as": self.priced_as}
             return {"reply": reply.to_json(), "duration_ms": duration, **other}
 
-        return await run.exchange(place, "model", lambda: self._asked(request), live, stream)
+        document = await run.exchange(place, "model", lambda: self._asked(request), live, deltas.feed)
+        deltas.end()
+        return document
 
     def _asked(self, request: ModelRequest) -> JsonObject:
         """The request as a cassette knows it: asked of the declared model, whichever answers in its place."""
@@ -198,6 +197,11 @@ class Conversation:
         """Whose prices hold for a reply: those of the model that was asked, be it asked now or when it was recorded."""
         return document.get("priced_as", self.priced_as)
 
+    @property
+    def _is_guarded(self) -> bool:
+        """Whether rules look at answers: then nothing of one may be seen before they have passed."""
+        return any("output" in bound.rule.points for bound in self.rules)
+
     def _responded(
         self, place: str, text: str | None, tokens: JsonObject, price: Decimal | None, duration: float,
         error: HaloError | None,
@@ -205,8 +209,7 @@ class Conversation:
         run = self.frame.run
         if not run.emitter.active:
             return
-        guarded = any("output" in bound.rule.points for bound in self.rules)
-        shown = None if text is None or guarded else run.redactor.text(text)
+        shown = None if text is None or self._is_guarded else run.redactor.text(text)
         failure = None if error is None else run.redactor.json(error_to_json(error))
         paid = None if price is None else str(price)
         agent, method = self.call.agent.name, self.call.method
