@@ -1,49 +1,89 @@
 """Policies around an agent call: every rule of every policy that the agent requires, on every text (spec 6).
 
-Fail closed: a rule that raises blocks. Each decision is an event; blocks are counted in `meta.violations`.
+At each point the rules that need no model decide first, each about the text as it came; then what they redact is
+taken out; then, where nothing blocks, models are asked about what is left. All reasons are given. Fail closed: a rule
+that raises blocks. Each decision is an event; what blocks or changes something is counted in `meta.violations`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from halo_lang.records import record
 from halo_runtime.engine.events import PolicyDecided
 from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.judging import asking
 from halo_runtime.errors import PolicyViolation
-from halo_runtime.policies.base import Decision, Point, PolicyCall, PolicyRule
+from halo_runtime.models.base import Message
+from halo_runtime.policies.base import Decision, Examined, Finding, JudgedRule, Point, PolicyCall, PolicyRule
 
 
 @record
 class BoundRule:
-    """A rule of a declared policy; `text` is the rule as written, for reports."""
+    """A rule of a declared policy; `text` is the rule as written, for reports. `audited`: it decides nothing."""
 
     policy: str
     text: str
     rule: PolicyRule
+    audited: bool = False
 
 
 @record
 class Verdict:
-    """What came of a text: its redacted form, or the reasons why it is blocked."""
+    """What came of a text: its redacted form, the reasons why it is blocked, and those to ask a person first.
+
+    `restored` is the text with what was redacted put back, where a rule wants that; it is for nobody but the program
+    or the tool.
+    """
 
     text: str
+    restored: str
     reasons: tuple[str, ...] = ()
+    approvals: tuple[str, ...] = ()
 
 
-def examine(frame: Frame, path: str, rules: Sequence[BoundRule], point: Point, text: str, call: PolicyCall) -> Verdict:
-    """Put `text` through all rules of `point`, in the order written; redactions add up, all reasons are given."""
+async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined) -> Verdict:
+    """Put a text through all rules of its point."""
+    held = [bound for bound in rules if examined.point in bound.rule.points]
+    if not held:
+        return Verdict(examined.text, examined.text)
     reasons: list[str] = []
-    for bound in rules:
-        if point not in bound.rule.points:
+    approvals: list[str] = []
+    findings: list[Finding] = []
+    restore = False
+    for bound in held:
+        decision = _decide(bound, examined)
+        _report(frame, path, bound, examined, decision)
+        if bound.audited:
             continue
-        decision = _decide(bound, point, text, call)
-        report(frame, path, bound.policy, bound.text, point, decision, call)
         if decision.action == "block":
-            reasons.append(f"policy {bound.policy}, rule {bound.text}: {decision.reason or 'blocked'}")
-        elif decision.text is not None:
-            text = decision.text
-    return Verdict(text, tuple(reasons))
+            reasons.append(_reason(bound, decision))
+        elif decision.action == "approve":
+            approvals.append(_reason(bound, decision))
+        findings += decision.findings
+        restore = restore or decision.restore
+    vault = frame.run.vault
+    known = vault.size
+    text = vault.redacted(examined.text, findings)
+    if not reasons:
+        reasons += await _judged(frame, path, held, _like(examined, text))
+    restored = vault.restored(text, known) if restore else text
+    return Verdict(text, restored, tuple(reasons), tuple(approvals))
+
+
+async def examine_messages(
+    frame: Frame, path: str, rules: Sequence[BoundRule], messages: Sequence[Message], call: PolicyCall
+) -> tuple[Message, ...]:
+    """All that is about to be sent as it may be sent. Raises PolicyViolation."""
+    sent: list[Message] = []
+    for message in messages:
+        point: Point = "result" if message.role == "tool" else "input"
+        verdict = await examine(frame, path, rules, Examined(point, message.content, call, role=message.role))
+        if verdict.reasons:
+            raise refuse(verdict.reasons, call)
+        sent.append(message if verdict.text == message.content else replace(message, content=verdict.text))
+    return tuple(sent)
 
 
 def refuse(reasons: Sequence[str], call: PolicyCall) -> PolicyViolation:
@@ -51,18 +91,59 @@ def refuse(reasons: Sequence[str], call: PolicyCall) -> PolicyViolation:
     return PolicyViolation(f"{call.agent}.{call.method} was blocked by {'; '.join(reasons)}")
 
 
-def _decide(bound: BoundRule, point: Point, text: str, call: PolicyCall) -> Decision:
-    try:
-        return bound.rule.evaluate(point, text, call)
-    except Exception as error:  # a rule may be a stranger's code; one that cannot decide must not let anything pass
-        return Decision("block", f"the rule itself failed ({type(error).__name__})")
-
-
-def report(frame: Frame, path: str, policy: str, rule: str, point: Point, decision: Decision, call: PolicyCall) -> None:
-    """Tell what a rule has decided, and count it where it stops or changes something."""
-    run = frame.run
+def report(
+    frame: Frame, path: str, policy: str, rule: str, point: Point, decision: Decision, call: PolicyCall,
+    *, audited: bool = False,
+) -> None:  # fmt: skip
+    """Tell what a rule has decided, and count it where it stops or changes something; `audited`: where it would."""
+    run, action = frame.run, decision.action
+    if audited and action != "allow":
+        action = "audit"
     if run.emitter.active:
-        run.emitter.emit(PolicyDecided(run.run_id, path, policy, rule, point, decision.action, decision.reason))
-    if decision.action != "allow":
-        told = {"policy": policy, "rule": rule, "point": point, "action": decision.action}
+        run.emitter.emit(PolicyDecided(run.run_id, path, policy, rule, point, action, decision.reason))
+    if action not in ("allow", "approve"):
+        told = {"policy": policy, "rule": rule, "point": point, "action": action}
         frame.strand.violations.append({**told, "agent": call.agent, "method": call.method})
+
+
+def _report(frame: Frame, path: str, bound: BoundRule, examined: Examined, decision: Decision) -> None:
+    report(
+        frame, path, bound.policy, bound.text, examined.point, decision, examined.call, audited=bound.audited
+    )  # fmt: skip
+
+
+def _decide(bound: BoundRule, examined: Examined) -> Decision:
+    try:
+        return bound.rule.evaluate(examined)
+    except Exception as error:  # a rule may be a stranger's code; one that cannot decide must not let anything pass
+        return _failed(error)
+
+
+async def _judged(frame: Frame, path: str, held: Sequence[BoundRule], examined: Examined) -> list[str]:
+    """The reasons of the rules that a model decides."""
+    reasons: list[str] = []
+    for number, bound in enumerate(held):
+        rule = bound.rule
+        if not isinstance(rule, JudgedRule):
+            continue
+        place = f"{path}/{examined.point}/judge{number}"
+        try:
+            decision = await rule.judge(examined, asking(frame, place, rule.judge_model, examined.call))
+        except Exception as error:
+            decision = _failed(error)
+        _report(frame, path, bound, examined, decision)
+        if decision.action == "block" and not bound.audited:
+            reasons.append(_reason(bound, decision))
+    return reasons
+
+
+def _failed(error: Exception) -> Decision:
+    return Decision("block", f"the rule itself failed ({type(error).__name__})")
+
+
+def _reason(bound: BoundRule, decision: Decision) -> str:
+    return f"policy {bound.policy}, rule {bound.text}: {decision.reason or 'blocked'}"
+
+
+def _like(examined: Examined, text: str) -> Examined:
+    return Examined(examined.point, text, examined.call, role=examined.role, use=examined.use)

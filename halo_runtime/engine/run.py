@@ -27,6 +27,7 @@ from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.errors import HaloError, InterruptExpired, ModelError
 from halo_runtime.json_types import MISSING, Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
+from halo_runtime.policies.vault import Vault
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Interrupt
 from halo_runtime.values import digest
@@ -61,6 +62,7 @@ class Run:
     asker: Asker
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)
+    vault: Vault = field(default_factory=Vault)
     recording: bool = False
     controller: Controller | None = None
     controlled: bool = False

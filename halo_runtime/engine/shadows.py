@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine, refuse
+from halo_runtime.engine.guards import examine_messages
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
@@ -78,10 +78,7 @@ async def _ask(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest)
         messages = (own, *(message for message in messages if message.role != "system"))
     guarded = PolicyCall(agent.name, request.method, agent.model)
     rules = run.rules(agent)
-    for message in messages:
-        verdict = examine(frame, path, rules, "input", message.content, guarded)
-        if verdict.reasons:
-            raise refuse(verdict.reasons, guarded)
+    messages = await examine_messages(frame, path, rules, messages, guarded)
     shadowed = replace(request, model=run.model or agent.model, agent=agent.name, messages=messages, tools=())
 
     async def complete() -> Json:

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
+from halo_runtime.policies.views import Views, views_of
 
 Point: TypeAlias = Literal["input", "output", "tool", "result"]
-Action: TypeAlias = Literal["allow", "redact", "block"]
+Action: TypeAlias = Literal["allow", "redact", "block", "approve"]
+
+
+@record
+class Finding:
+    """A place in the raw text (offsets in code points) that a placeholder takes, `[EMAIL_1]` for the kind `EMAIL`.
+
+    `value` is what stands there in one spelling: equal values get equal placeholders.
+    """
+
+    kind: str
+    start: int
+    end: int
+    value: str
 
 
 @record
 class Decision:
-    """What a rule says. `reason` is for people and models and never repeats the offending text."""
+    """What a rule says. `reason` is for people and models and never repeats the offending text.
+
+    `approve` lets a tool call wait for a person. `findings` belong to `redact`. `restore`: what was redacted in this
+    run is put back into this reply, or into the arguments of this call.
+    """
 
     action: Action
     reason: str | None = None
-    text: str | None = None
-    """The redacted text, with action `redact`."""
+    findings: tuple[Finding, ...] = ()
+    restore: bool = False
 
 
 ALLOW = Decision("allow")
@@ -27,11 +46,42 @@ ALLOW = Decision("allow")
 
 @record
 class PolicyCall:
-    """What a rule may look at: the agent call it guards and how far it is."""
+    """The agent call that a rule guards. `written` are the texts of it that the program's author wrote."""
 
     agent: str
     method: str
     model: str
+    written: tuple[str, ...] = ()
+
+
+@record
+class ToolUse:
+    """The call of a tool that an agent chose, or that a result came from."""
+
+    tool: str
+    method: str
+    args: JsonObject
+
+
+class Examined:
+    """A text at a point. `role` tells whose: system, user, assistant, tool; `use` belongs to `tool` and `result`.
+
+    At the point `tool` the text is the arguments as compact JSON.
+    """
+
+    def __init__(
+        self, point: Point, text: str, call: PolicyCall, *, role: str = "user", use: ToolUse | None = None
+    ) -> None:
+        self.point: Point = point
+        self.text = text
+        self.call = call
+        self.role = role
+        self.use = use
+
+    @cached_property
+    def views(self) -> Views:
+        """The text as it is meant, whatever it is disguised as; made when a rule first asks."""
+        return views_of(self.text)
 
 
 class PolicyRule(Protocol):
@@ -42,10 +92,28 @@ class PolicyRule(Protocol):
         """Where the rule is evaluated."""
         ...
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
-        """Decide about `text` at `point`. Raising counts as a block that names the rule (fail closed)."""
+    def evaluate(self, examined: Examined) -> Decision:
+        """Decide about a text. Raising counts as a block that names the rule (fail closed)."""
+        ...
+
+
+AskModel: TypeAlias = Callable[[str, str], Awaitable[str]]
+"""Asks the judge model of a rule, with a system and a user message; its reply. Raises ModelError."""
+
+
+@runtime_checkable
+class JudgedRule(Protocol):
+    """A rule that a model decides, after all others have let the text pass: `evaluate` allows."""
+
+    @property
+    def judge_model(self) -> str:
+        """The id of the model that is asked."""
+        ...
+
+    async def judge(self, examined: Examined, ask: AskModel) -> Decision:
+        """Decide about a text, redacted already. Raising counts as a block."""
         ...
 
 
 RuleFactory: TypeAlias = Callable[[JsonObject], PolicyRule]
-"""Makes a rule from its arguments, by the catalogue's parameter names; values are JSON."""
+"""Makes a rule from its arguments, by the catalogue's parameter names; values are JSON. Raises ConfigError."""

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
-from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall, PolicyRule
+from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
 
 Unit: TypeAlias = Literal["calls", "tool_calls", "tokens", "usd"]
 
@@ -21,7 +21,7 @@ class Budget:
     limit: Decimal
     points: frozenset[Point] = frozenset()
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
+    def evaluate(self, examined: Examined) -> Decision:
         """Texts pass."""
         return ALLOW
 

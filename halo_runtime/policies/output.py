@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
-from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall, PolicyRule
+from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
 from halo_runtime.replies import parse_reply
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ class OutputRule:
     complaint: Callable[[str], str | None]
     points: frozenset[Point] = frozenset({"output"})
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
-        """Block a reply with a complaint; texts at other points pass."""
-        reason = self.complaint(text) if point in self.points else None
+    def evaluate(self, examined: Examined) -> Decision:
+        """Block a reply with a complaint."""
+        reason = self.complaint(examined.text)
         return ALLOW if reason is None else Decision("block", reason)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import halo_lang
 from halo_runtime import ConfigError, ModelError, RunResult, ToolError
 from halo_runtime.models.base import ModelReply, ModelRequest, ToolCall
-from halo_runtime.policies.base import Decision, Point, PolicyCall
+from halo_runtime.policies.base import Decision, Examined, Finding, Point
 from tests.runtime.support import FakeClock, StubModel, StubTool, run, runtime, stubbed
 
 AGENT = "agent A [openai/gpt-4o-mini]\n"
@@ -261,8 +262,14 @@ class Rule:
         self.points: frozenset[Point] = frozenset({point})
         self._decide = decide
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
-        return self._decide(text)
+    def evaluate(self, examined: Examined) -> Decision:
+        return self._decide(examined.text)
+
+
+def redacted(text: str, value: str) -> Decision:
+    """The decision to take every occurrence of a value out of a text."""
+    found = (Finding("THING", *match.span(), value) for match in re.finditer(re.escape(value), text))
+    return Decision("redact", findings=tuple(found))
 
 
 def enforce(monkeypatch: pytest.MonkeyPatch, rule: Rule) -> str:
@@ -292,9 +299,9 @@ async def test_a_blocked_input_is_never_sent_and_stands_in_the_figures(monkeypat
 
 
 async def test_a_redacting_rule_changes_what_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = Rule("input", lambda text: Decision("redact", text=text.replace("1", "[NUMBER_1]")))
+    rule = Rule("input", lambda text: redacted(text, "1"))
     _, model, _ = await play(enforce(monkeypatch, rule) + MAIN, "ok")
-    assert model.requests[0].messages[0].content == "Task: go\n\nInput:\n[NUMBER_1]"
+    assert model.requests[0].messages[0].content == "Task: go\n\nInput:\n[THING_1]"
 
 
 async def test_a_rule_about_tools_answers_the_model_and_the_call_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,13 +320,13 @@ async def test_a_rule_about_tools_answers_the_model_and_the_call_is_not_made(mon
 async def test_a_result_of_a_tool_goes_through_the_rules_before_the_model_sees_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rule = Rule("result", lambda text: Decision("redact", text="[gone]"))
+    rule = Rule("result", lambda text: redacted(text, "private"))
     text = enforce(monkeypatch, rule) + "pipeline Main() -> Result: |> A.go(tools: [Repo])"
     replies = iter([ModelReply("", (ToolCall("c", "Repo_get_issue", '{"number": 1}'),)), ModelReply("ok")])
     world, model = stubbed(lambda request: asyncio.sleep(0, next(replies)))
     world.register_tool_provider("GitHub", StubTool(lambda method, args: "private"))
     await world.run(halo_lang.parse(text), "Main")
-    assert model.requests[1].messages[-1].content == "[gone]"
+    assert model.requests[1].messages[-1].content == "[THING_1]"
 
 
 def test_a_checkpoint_that_nothing_keeps_is_told() -> None:

@@ -21,7 +21,7 @@ from halo_runtime.engine.parallel import all_of
 from halo_runtime.errors import TimeoutExceeded, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import Message, ToolCall
-from halo_runtime.policies.base import PolicyCall
+from halo_runtime.policies.base import Examined, PolicyCall, ToolUse
 from halo_runtime.prompts import cut
 from halo_runtime.values import parse_json, text_of
 
@@ -59,7 +59,7 @@ class ChosenTools:
 
     async def run(self, place: str, calls: Sequence[ToolCall], origins: Origins) -> tuple[Message, ...]:
         """The answers to the calls of one turn, each under `place`; `origins` is what their arguments came from."""
-        found = [self._examined(f"{place}/call{number}", number, call) for number, call in enumerate(calls)]
+        found = [await self._examined(f"{place}/call{number}", number, call) for number, call in enumerate(calls)]
         wanted = [one for one in found if isinstance(one, _Wanted)]
         new = sum(not self._frame.run.effects.is_known(one.place) for one in wanted)
         async with Turn(self._frame.run.ledger, self._guarded, new) as turn:
@@ -76,7 +76,7 @@ class ChosenTools:
         for call in calls:
             self._figures.tool(call)["error"] = reason
 
-    def _examined(self, place: str, number: int, call: ToolCall) -> _Wanted | Message:
+    async def _examined(self, place: str, number: int, call: ToolCall) -> _Wanted | Message:
         """The call where it may be made, else what its model is told."""
         line = self._figures.tool(call)
         try:
@@ -86,9 +86,12 @@ class ChosenTools:
             if function is None:
                 raise ToolError(f"there is no function {call.name}; there are {', '.join(self._functions) or 'none'}")
             line["args"] = arguments = _arguments(call, function.method.signature)
-            verdict = examine(self._frame, place, self._rules, "tool", text_of(arguments), self._guarded)
+            use = ToolUse(function.tool, function.method.name, arguments)
+            examined = Examined("tool", text_of(arguments), self._guarded, role="assistant", use=use)
+            verdict = await examine(self._frame, place, self._rules, examined)
             if verdict.reasons:
                 raise ToolError("; ".join(verdict.reasons))
+            line["args"], arguments = _arguments_of(verdict.text), _arguments_of(verdict.restored)
             return _Wanted(place, function, bind_arguments(call.name, function.method, (), arguments), line)
         except ToolError as error:
             return self._failed(line, error)
@@ -120,6 +123,16 @@ def _arguments(call: ToolCall, signature: Signature) -> JsonObject:
     if not is_object(arguments):
         raise ToolError(f"the arguments of {call.name} must be a JSON object")
     return {name: value for name, value in arguments.items() if not _is_left_out(name, value, signature)}
+
+
+def _arguments_of(text: str) -> JsonObject:
+    """Arguments after the rules, which may have replaced a part of them."""
+    try:
+        arguments = parse_json(text)
+    except ValueError:
+        raise ToolError("what a policy must take out of the arguments cannot be taken out; leave it out") from None
+    assert is_object(arguments), "it was an object"
+    return arguments
 
 
 def _is_left_out(name: str, value: Json, signature: Signature) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,14 @@ from halo_runtime.engine.calls.streaming import Deltas
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine, refuse
+from halo_runtime.engine.guards import examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import reply_use, request_need
 from halo_runtime.errors import HaloError, PolicyViolation, StepLimitError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
 from halo_runtime.models.pricing import cost
-from halo_runtime.policies.base import Point, PolicyCall
+from halo_runtime.policies.base import Examined, PolicyCall
 from halo_runtime.results import error_to_json
 
 if TYPE_CHECKING:
@@ -77,16 +76,16 @@ class Conversation:
         place, refused = self.path, range(0)
         for correction in range(rounds + 1):
             text = await self._answer(place)
-            verdict = examine(self.frame, place, self.rules, "output", text, self.guarded)
+            verdict = await examine(self.frame, place, self.rules, Examined("output", text, self.guarded))
             if not verdict.reasons:
                 self.figures.answered(verdict.text)
-                return verdict.text
+                return verdict.restored
             if correction == rounds:
                 raise refuse(verdict.reasons, self.guarded)
             self.figures.corrected()
             advice = f"Your answer was not accepted: {'; '.join(verdict.reasons)}. Answer again."
             kept = tuple(message for number, message in enumerate(self.messages) if number not in refused)
-            self.messages = (*kept, Message("assistant", text), Message("user", advice))
+            self.messages = (*kept, Message("assistant", verdict.text), Message("user", advice))
             refused = range(len(kept), len(kept) + 2)
             place = f"{self.path}/correction{correction + 1}"
         raise AssertionError("the last round returns or raises")
@@ -114,7 +113,7 @@ class Conversation:
     # --- requests -----------------------------------------------------------------------------------------------
 
     async def _request(self, place: str) -> ModelReply:
-        self._examine_input(place)
+        self.messages = await examine_messages(self.frame, place, self.rules, self.messages, self.guarded)
         request = model_request(self.call, self.model, self.settings, self.messages)
         if not self.figures.sent_before:
             self.frame.run.shadows.start(self.frame, self.path, request, self.model)
@@ -214,14 +213,3 @@ class Conversation:
         paid = None if price is None else str(price)
         agent, method = self.call.agent.name, self.call.method
         run.emitter.emit(ModelResponded(run.run_id, place, agent, method, shown, tokens, paid, duration, failure))
-
-    def _examine_input(self, place: str) -> None:
-        """Put all that is about to be sent through the input rules; redactions replace what is sent."""
-        examined: list[Message] = []
-        for message in self.messages:
-            point: Point = "result" if message.role == "tool" else "input"
-            verdict = examine(self.frame, place, self.rules, point, message.content, self.guarded)
-            if verdict.reasons:
-                raise refuse(verdict.reasons, self.guarded)
-            examined.append(replace(message, content=verdict.text))
-        self.messages = tuple(examined)
