@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import field
-from importlib.util import find_spec
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
@@ -21,10 +22,14 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.complaints import CONTEXT_FULL, QUOTA_OF_THE_DAY, read_complaint
 from halo_runtime.models.retry import is_retryable, retry_after
+from halo_runtime.models.troubles import detail_of, is_the_proxys, through, trouble_of
 from halo_runtime.redaction import Redactor
+from halo_runtime.version import __version__
 
 if TYPE_CHECKING:
-    import httpx
+    import httpcore
+
+    from halo_runtime.models.connections import Connections
 
 CONNECT_SECONDS: Final = 10.0
 TOTAL_SECONDS: Final = 600.0
@@ -43,7 +48,7 @@ class Endpoint:
     """Where a service is and how it is spoken to.
 
     `headers` hold the key and are never shown. `key_variable` and `url_variable` name the environment variables that
-    messages tell people to look at. `advice` is what to do here in place of the usual, by status or httpx error.
+    messages tell people to look at. `advice` is what to do here in place of the usual, by status or trouble.
     An answer may take `total_seconds`, a streamed one `stream_seconds` where set, with no silence over `idle_seconds`.
     """
 
@@ -89,7 +94,8 @@ class JsonService:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
         self._redactor = Redactor(endpoint.secrets)
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Connections] = WeakKeyDictionary()
+        self._headers = {**_STANDING, **{name.lower(): value for name, value in endpoint.headers.items()}}
 
     async def post(
         self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None, repeatable: bool = True
@@ -124,7 +130,7 @@ class JsonService:
         method = "GET" if body is None else "POST"
         limit, idle = self.endpoint.stream_seconds, self.endpoint.idle_seconds
         async with self._failures(seconds=limit), self._request(method, path, body, asked, idle) as response:
-            if response.status_code >= 300 or _kind(response.headers) != accepts:
+            if response.status >= 300 or _kind(response.headers) != accepts:
                 return self._document(await self._whole(response))
             await self._hand_over(response, receive)
         return None
@@ -133,7 +139,7 @@ class JsonService:
         """Close the connections of this event loop."""
         client = self._clients.pop(asyncio.get_running_loop(), None)
         if client is not None:
-            await client.aclose()
+            await client.close()
 
     def error(self, problem: str, *, retryable: bool = False) -> ModelError:
         """A ModelError that names the service and its host before `problem`."""
@@ -151,52 +157,64 @@ class JsonService:
         body: JsonObject | None = None,
         headers: Mapping[str, str] | None = None,
         idle: float | None = None,
-    ) -> AsyncGenerator[httpx.Response]:
-        content = None
+    ) -> AsyncGenerator[_Response]:
+        import httpcore
+
+        content = b""
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        url = path if "://" in path else self.endpoint.url + path
-        limits = (self.endpoint.connect_seconds, idle, None, None)  # to connect, read, write, get a connection
-        client = self._client()
-        async with client.stream(method, url, content=content, headers=headers, timeout=limits) as response:
-            yield response
+        target, host = _target(path if "://" in path else self.endpoint.url + path)
+        request = httpcore.Request(
+            method,
+            target,
+            headers=_pairs({"host": host, **self._headers, **(headers or {}), "content-length": str(len(content))}),
+            content=content,
+            extensions={"timeout": {"connect": self.endpoint.connect_seconds, "read": idle}},
+        )
+        async with self._client().exchange(request) as response:
+            yield _Response(response)
 
-    async def _whole(self, response: httpx.Response) -> Answer:
+    async def _whole(self, response: _Response) -> Answer:
         received = bytearray()
         async for part in self._bounded(response):
             received += part
-        return Answer(response.status_code, response.headers, bytes(received))
+        return Answer(response.status, response.headers, bytes(received))
 
-    async def _hand_over(self, response: httpx.Response, receive: Receive) -> None:
-        import httpx
+    async def _hand_over(self, response: _Response, receive: Receive) -> None:
+        from halo_runtime.models.connections import FAILURES
 
         async with aclosing(self._bounded(response)) as parts:
             async for part in parts:
                 if receive(part):
                     break
-            with suppress(TimeoutError, httpx.HTTPError):  # the answer is whole, whatever becomes of its connection
+            with suppress(TimeoutError, *FAILURES):  # the answer is whole, whatever becomes of its connection
                 async with asyncio.timeout(DRAIN_SECONDS):
                     async for _ in parts:
                         pass
 
-    async def _bounded(self, response: httpx.Response) -> AsyncGenerator[bytes]:
+    async def _bounded(self, response: _Response) -> AsyncGenerator[bytes]:
         received = 0
-        async for part in response.aiter_bytes():
+        async for part in response.parts(self.endpoint.max_bytes):
             received += len(part)
             if received > self.endpoint.max_bytes:
                 raise self.error(f"sent more than {self.endpoint.max_bytes // 2**20} MiB; the answer was dropped")
             yield part
 
-    def _client(self) -> httpx.AsyncClient:
+    def _client(self) -> Connections:
+        from halo_runtime.models.connections import Connections
+
         loop = asyncio.get_running_loop()
         if loop not in self._clients:
-            self._clients[loop] = _new_client(self.endpoint)
+            url = urlsplit(self.endpoint.url)
+            # A proxy for the outside world cannot reach this machine, and would see the key.
+            inside = url.scheme == "http" and is_loopback(url)
+            self._clients[loop] = Connections(trusts_environment=not inside)
         return self._clients[loop]
 
     @asynccontextmanager
     async def _failures(self, repeatable: bool = True, seconds: float | None = None) -> AsyncGenerator[None]:
         """Turn what can go wrong on the way into ModelError; that it takes over `seconds`, too."""
-        import httpx  # 60 ms that a scripted run shall not pay
+        from halo_runtime.models.connections import FAILURES, SettingError  # time that a scripted run shall not pay
 
         seconds = seconds or self.endpoint.total_seconds
         try:
@@ -204,13 +222,17 @@ class JsonService:
                 yield
         except TimeoutError:
             raise self.error(f"gave no complete answer within {seconds:g} s", retryable=repeatable) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except SettingError as error:
+            raise self.error(f"cannot be asked: {error}") from None
+        except (*FAILURES, zlib.error, _UnusableURL) as error:
             raise self._broken(error, repeatable) from None
 
     def _broken(self, error: Exception, repeatable: bool) -> ModelError:
-        name = next(base.__name__ for base in type(error).__mro__ if base.__name__ in _TROUBLES)
-        trouble = _TROUBLES[name]
-        detail = self._clean(str(error)) or type(error).__name__
+        name, trouble = trouble_of(error)
+        proxy = self._client().proxy(self.endpoint.url)
+        if proxy is not None and is_the_proxys(name):
+            trouble = through(proxy, trouble)
+        detail = self._clean(detail_of(error))
         advice = self._filled(self.endpoint.advice.get(name, trouble.advice))
         message = self._named(f"{trouble.problem}: {detail}{advice}")
         return ModelError(message, retryable=trouble.retryable and (repeatable or not trouble.sent), detail=detail)
@@ -295,47 +317,57 @@ _ADVICE: Final = {
 """What to do, by status."""
 
 
-@record
-class _Trouble:
-    """What an exchange that brought no answer died of. `retryable`: another try may help.
+# --- the wire ---------------------------------------------------------------------------------------------------------
 
-    `sent`: the request may have arrived, and been done.
-    """
-
-    problem: str
-    retryable: bool = True
-    sent: bool = True
-    advice: str = ""
-
-
-_IS_IT_RIGHT: Final = "; is {url} right?"
-_TROUBLES: Final = {
-    "ConnectTimeout": _Trouble("cannot be reached in time", sent=False, advice=_IS_IT_RIGHT),
-    "ConnectError": _Trouble("cannot be reached", sent=False, advice=_IS_IT_RIGHT),
-    "ProxyError": _Trouble("cannot be reached through the proxy", sent=False),
-    "TimeoutException": _Trouble("stopped answering"),
-    "NetworkError": _Trouble("broke the connection"),
-    "RemoteProtocolError": _Trouble("ended the connection before its answer was complete"),
-    "DecodingError": _Trouble("sent an answer that cannot be unpacked", retryable=False),
-    "HTTPError": _Trouble("cannot be asked", retryable=False, advice=_IS_IT_RIGHT),
-    "InvalidURL": _Trouble("cannot be asked", retryable=False, advice=_IS_IT_RIGHT),
+_STANDING: Final = {
+    "content-type": "application/json",
+    "accept": "*/*",
+    "accept-encoding": "identity",
+    "user-agent": f"halo/{__version__}",
 }
-"""Name of an httpx error or of its nearest base → what it means."""
 
 
-def _new_client(endpoint: Endpoint) -> httpx.AsyncClient:
+class _UnusableURL(Exception):
+    """An address that cannot be asked."""
+
+
+class _Response:
+    """An answer whose body is still to come; header names in lower case."""
+
+    def __init__(self, response: httpcore.Response) -> None:
+        self.status = response.status
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
+        self._stream = response.aiter_stream()
+
+    async def parts(self, limit: int) -> AsyncGenerator[bytes]:
+        """The body as it comes, unpacked where it was packed although nobody asked for that."""
+        if self.headers.get("content-encoding", "identity").strip().lower() == "identity":
+            async for part in self._stream:
+                yield part
+            return
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or deflate, it finds out by itself
+        async for part in self._stream:
+            yield unpacker.decompress(part, limit + 1)
+        if not unpacker.eof:
+            raise zlib.error("its end is missing")
+
+
+@lru_cache(maxsize=256)
+def _target(url: str) -> tuple[httpcore.URL, str]:
+    """An address as the HTTP library takes it, and the host as the header names it. Raises _UnusableURL."""
+    import httpcore
     import httpx
 
-    url = urlsplit(endpoint.url)
-    return httpx.AsyncClient(
-        headers={**endpoint.headers, "content-type": "application/json", "accept-encoding": "identity"},
-        # How many calls run side by side is for the program to say.
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=None),
-        follow_redirects=False,
-        http2=find_spec("h2") is not None,
-        # A proxy for the outside world cannot reach this machine, and would see the key.
-        trust_env=not (url.scheme == "http" and is_loopback(url)),
-    )
+    try:
+        read = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise _UnusableURL(str(error)) from None
+    target = httpcore.URL(scheme=read.raw_scheme, host=read.raw_host, port=read.port, target=read.raw_path)
+    return target, read.netloc.decode("ascii")
+
+
+def _pairs(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers.items()]
 
 
 def _kind(headers: Mapping[str, str]) -> str:
