@@ -22,7 +22,7 @@ Control flow (a pause, a halt) is not an error: see engine/effects.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json
@@ -130,11 +130,18 @@ class ReplayMiss(RunError):
     """
 
 
+Fault: TypeAlias = Literal["empty_response", "truncated_tool_call", "output_limit", "context_overflow"]
+"""What is wrong with an answer that cannot be used: there is nothing in it; a call in it was cut off, and is not made;
+the limit of its tokens came before its first word; the model had no room for the question. Only the first may be an
+accident, and another try may help."""
+
+
 class ServiceError(HaloError):
     """Common part of ModelError and ToolError.
 
     `status` is the HTTP status where there was one, `retry_after` seconds the service asked to wait, `detail` the
-    service's own message, `cursor` what a provider wants to remember of this failure (see ModelReply.cursor).
+    service's own message, `code` the kind of failure where that is not told by the status, `cursor` what a provider
+    wants to remember of this failure (see ModelReply.cursor).
     """
 
     cursor: Json = None
@@ -147,12 +154,14 @@ class ServiceError(HaloError):
         status: int | None = None,
         retry_after: float | None = None,
         detail: str | None = None,
+        code: Fault | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.status = status
         self.retry_after = retry_after
         self.detail = detail
+        self.code: Fault | None = code
 
 
 class ModelError(ServiceError):

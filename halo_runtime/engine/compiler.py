@@ -207,10 +207,14 @@ def _offered(plan: Plan, equipped: tuple[str, ...], node: nodes.ArgumentValue | 
         tools = list(equipped) if node.root == "auto" else [node.root]
     else:
         return
-    for tool in tools:
+    names: set[str] = set()
+    for tool in dict.fromkeys(tools):
         spec = catalog.provider(plan.declaration(tool, nodes.Provider).provider.text)
         for method in spec.methods if spec else ():
             name = f"{tool}_{method.name}"
+            while name in names:  # `A_b.c` and `A.b_c`
+                name += "_"
+            names.add(name)
             yield OfferedFunction(tool, method, ToolSpec(name, method.doc, method.signature.json_schema()))
 
 

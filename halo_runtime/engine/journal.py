@@ -241,6 +241,8 @@ def error_to_record(error: errors.HaloError) -> JsonObject:
             "detail": error.detail,
             "cursor": error.cursor,
         }
+        if error.code is not None:
+            document["code"] = error.code
     return document
 
 
@@ -255,6 +257,7 @@ def error_from_record(document: JsonObject) -> errors.HaloError:
         status=document["status"],
         retry_after=document["retry_after"],
         detail=document["detail"],
+        code=document.get("code"),  # seldom, and journals of earlier versions have none
     )
     error.cursor = document["cursor"]
     return error

@@ -14,7 +14,17 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.anthropic_request import WIRE, made_after, told, tool_input
 from halo_runtime.models.base import ModelReply, OnDelta, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, WARNINGS, Refuse, ToolNames, count, told_failure, valid_text
+from halo_runtime.models.chat import (
+    MAX_TOLD,
+    NO_TOKENS_LEFT,
+    TRUNCATED_CALL,
+    WARNINGS,
+    Refuse,
+    ToolNames,
+    count,
+    told_failure,
+    valid_text,
+)
 from halo_runtime.models.streams import Event, Events
 
 _STOPS: Final[dict[str, Stop]] = {
@@ -48,7 +58,8 @@ def read_reply(document: JsonObject, body: JsonObject, names: ToolNames, refuse:
     elif stop in ("length", "context_overflow"):
         _check_complete(content, text, reason, refuse)
     elif not text and not calls and not _follows_results(body):
-        raise refuse(f"answered with an empty message (stop_reason {json.dumps(reason)})", retryable=True)
+        problem = f"answered with an empty message (stop_reason {json.dumps(reason)})"
+        raise refuse(problem, retryable=True, code="empty_response")
     model: Json = document.get("model")
     return ModelReply(
         text=text,
@@ -110,11 +121,12 @@ def _arguments(value: Json) -> str:
 def _check_complete(content: list[JsonObject], text: str, reason: str, refuse: Refuse) -> None:
     """Refuse what a limit cut short of any use. A call that ends such a reply may lack half its arguments."""
     if content and content[-1].get("type") == "tool_use":
-        raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
+        raise refuse(TRUNCATED_CALL, code="truncated_tool_call")
     if not text and reason == "max_tokens":
-        raise refuse("spent all its tokens before its answer began; raise max_tokens")
+        raise refuse(NO_TOKENS_LEFT, code="output_limit")
     if not text:
-        raise refuse("had no room left for an answer in the model's context; give it less to read")
+        problem = "had no room left for an answer in the model's context; give it less to read"
+        raise refuse(problem, code="context_overflow")
 
 
 def _explanation(document: JsonObject) -> str:

@@ -180,7 +180,8 @@ class _History:
         id_ = self._open.pop(message.tool_call_id or "", None)
         if id_ is not None:
             content = valid_text(message.content) if message.content.strip() else NO_OUTPUT
-            self._add("user", [{"type": "tool_result", "tool_use_id": id_, "content": content}])
+            failed = {"is_error": True} if message.is_error else {}
+            self._add("user", [{"type": "tool_result", "tool_use_id": id_, "content": content, **failed}])
 
     def complete(self) -> list[JsonObject]:
         """The turns; a last one of the assistant's must not end in white space."""

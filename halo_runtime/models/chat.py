@@ -39,6 +39,10 @@ WARNINGS: Final[dict[Stop, str]] = {
 }
 """What is said of a reply that stopped otherwise than at its end."""
 
+NO_TOKENS_LEFT: Final = "spent all its tokens before its answer began; raise max_tokens"
+TRUNCATED_CALL: Final = "was cut off inside a tool call, which is not made; raise max_tokens"
+"""What is said of a reply of which a limit left nothing to use."""
+
 
 def tool_names(request: ModelRequest) -> dict[str, str]:
     """Distinct names that every service accepts (ASCII letters, digits, `_`, `-`; 64 at most) for a request's tools.
@@ -105,11 +109,13 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelR
     text = content_text(message.get("content"))
     refusal = message.get("refusal")
     finish = choice.get("finish_reason")
-    _check_complete(text, calls, finish, refuse)
+    if finish == "length":
+        _check_complete(text, message.get("tool_calls"), refuse)
     if isinstance(refusal, str) and refusal and not calls:
         return _reply(document, valid_text(refusal), (), "refusal")
     if not text and not calls and finish != "content_filter":
-        raise refuse(f"answered with an empty message (finish_reason {json.dumps(finish)})", retryable=True)
+        problem = f"answered with an empty message (finish_reason {json.dumps(finish)})"
+        raise refuse(problem, retryable=True, code="empty_response")
     return _reply(document, text or "", calls, "tool" if calls else _STOPS.get(finish, "end"))
 
 
@@ -244,12 +250,17 @@ def _arguments(function: JsonObject) -> str:
     return valid_text(arguments) if isinstance(arguments, str) and arguments.strip() else "{}"
 
 
-def _check_complete(text: str | None, calls: tuple[ToolCall, ...], finish: Json, refuse: Refuse) -> None:
-    """Refuse what the token limit cut short of any use: a tool would run with half its arguments."""
-    if finish == "length" and not text and not calls:
-        raise refuse("spent all its tokens before its answer began; raise max_tokens")
-    if finish == "length" and not all(_is_json(call.arguments) for call in calls):
-        raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
+def _check_complete(text: str | None, calls: Json, refuse: Refuse) -> None:
+    """Refuse what the token limit cut short of any use: a tool would run with half its arguments, or with none."""
+    functions = [call.get("function") for call in calls if is_object(call)] if is_list(calls) else []
+    if not text and not functions:
+        raise refuse(NO_TOKENS_LEFT, code="output_limit")
+    if not all(is_object(function) and _is_whole(function.get("arguments")) for function in functions):
+        raise refuse(TRUNCATED_CALL, code="truncated_tool_call")
+
+
+def _is_whole(arguments: Json) -> bool:
+    return is_object(arguments) or (isinstance(arguments, str) and _is_json(arguments))
 
 
 def _is_json(text: str) -> bool:

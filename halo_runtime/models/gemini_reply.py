@@ -13,7 +13,7 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, WARNINGS, Refuse, ToolNames, count, valid_text
+from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, WARNINGS, Refuse, ToolNames, count, valid_text
 from halo_runtime.models.gemini_request import Layout
 
 _FILTERED: Final = "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
@@ -154,14 +154,15 @@ class Answer:
         if self._finish is None and self._blocked is not None:
             raise self.refuse(f"blocked the prompt ({self._blocked}); the service does not answer it")
         if not self._answered:
-            raise self.refuse("answered without any candidate", retryable=True)
+            raise self.refuse("answered without any candidate", retryable=True, code="empty_response")
         if self._finish in _BROKEN:
             raise self.refuse(f"gave no usable answer ({self._finish}{said})", retryable=_BROKEN[self._finish])
         if self._calls or "".join(self._texts) or _STOPS.get(self._finish) == "content_filter":
             return
         if _STOPS.get(self._finish) == "length":
-            raise self.refuse("spent all its tokens before its answer began; raise max_tokens")
-        raise self.refuse(f"answered with an empty message (finishReason {self._finish}{said})", retryable=True)
+            raise self.refuse(NO_TOKENS_LEFT, code="output_limit")
+        problem = f"answered with an empty message (finishReason {self._finish}{said})"
+        raise self.refuse(problem, retryable=True, code="empty_response")
 
 
 def _string(value: Json) -> str | None:

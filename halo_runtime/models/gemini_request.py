@@ -139,7 +139,7 @@ def _arguments(text: str) -> JsonObject:
 
 
 def _result(message: Message, name: str) -> JsonObject:
-    response = {"output": valid_text(message.content)}
+    response = {"error" if message.is_error else "output": valid_text(message.content)}
     return {"functionResponse": {"id": message.tool_call_id, "name": name, "response": response}}
 
 

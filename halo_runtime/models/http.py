@@ -18,7 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
 
 from halo_lang.records import record
-from halo_runtime.errors import ModelError
+from halo_runtime.errors import Fault, ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.complaints import CONTEXT_FULL, QUOTA_OF_THE_DAY, read_complaint
 from halo_runtime.models.retry import is_retryable, retry_after
@@ -141,9 +141,9 @@ class JsonService:
         if client is not None:
             await client.close()
 
-    def error(self, problem: str, *, retryable: bool = False) -> ModelError:
+    def error(self, problem: str, *, retryable: bool = False, code: Fault | None = None) -> ModelError:
         """A ModelError that names the service and its host before `problem`."""
-        return ModelError(self._named(self._redactor.text(problem)), retryable=retryable)
+        return ModelError(self._named(self._redactor.text(problem)), retryable=retryable, code=code)
 
     def failure(self, status: int, document: JsonObject) -> ModelError:
         """The error that a failure inside a stream amounts to: as if the service had answered it with `status`."""
@@ -254,7 +254,7 @@ class JsonService:
             detail=detail or None,
         )
         if answer.status in (400, 413) and CONTEXT_FULL in complaint.codes:
-            error.hint = _SHORTEN
+            error.code, error.hint = "context_overflow", _SHORTEN
         return error
 
     def _document(self, answer: Answer, repeatable: bool = True) -> JsonObject:

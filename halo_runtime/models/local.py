@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from halo_runtime.errors import ModelError
+from halo_runtime.errors import Fault, ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import read_reply, request_body, tool_names, valid_text
@@ -198,5 +198,5 @@ def _warnings(request: ModelRequest) -> tuple[str, ...]:
     return (f"local/{MODEL_NAME} cannot call tools; they were left out",) if request.tools else ()
 
 
-def _refuse(problem: str, *, retryable: bool = False) -> ModelError:
-    return ModelError(f"the embedded model {valid_text(problem)}", retryable=retryable)
+def _refuse(problem: str, *, retryable: bool = False, code: Fault | None = None) -> ModelError:
+    return ModelError(f"the embedded model {valid_text(problem)}", retryable=retryable, code=code)

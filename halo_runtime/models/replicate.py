@@ -194,7 +194,7 @@ class Replicate:
         if text is None:
             raise self._service.error("ended with an output that is no text; is it a language model?")
         if not text:
-            raise self._service.error("ended with an empty output", retryable=True)
+            raise self._service.error("ended with an empty output", retryable=True, code="empty_response")
         usage, model = _usage(prediction.get("metrics")), prediction.get("model")
         cut = request.max_tokens is not None and (usage.output or 0) >= request.max_tokens
         return ModelReply(

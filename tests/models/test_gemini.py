@@ -799,9 +799,9 @@ async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(
     result = await runtime.run(halo_lang.parse(PROGRAM.replace("MODEL", model)), "Main", {"text": "Where?"})
     await runtime.close()
     assert result.raise_for_status().output == {"city": "Oslo", "degrees": 4}
-    results = [part["functionResponse"]["response"]["output"] for part in body(server, 1)["contents"][-1]["parts"]]
-    assert "Oslo" in results[0]
-    assert results[1].startswith("Error: ")
+    results = [part["functionResponse"]["response"] for part in body(server, 1)["contents"][-1]["parts"]]
+    assert "Oslo" in results[0]["output"]
+    assert results[1]["error"].startswith("Error: ")
     assert result.context.meta["tokens"] == {"input": 1018, "output": 106, "total": 1124}
     assert [warning["message"] for warning in result.context.meta["warnings"] if "schema" in warning["message"]] == (
         [] if model == NEW else [f"Bot.find: {OLD} takes no schema beside tools; {INSTEAD}"]

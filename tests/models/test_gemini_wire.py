@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halo_runtime.errors import ModelError
+from halo_runtime.errors import Fault, ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
 from halo_runtime.models.chat import tool_names
 from halo_runtime.models.gemini_reply import Answer
@@ -40,8 +40,8 @@ calls = st.builds(
 turns = st.lists(texts | signed_texts | calls, min_size=1, max_size=6)
 
 
-def refuse(problem: str, *, retryable: bool = False) -> ModelError:
-    return ModelError(problem, retryable=retryable)
+def refuse(problem: str, *, retryable: bool = False, code: Fault | None = None) -> ModelError:
+    return ModelError(problem, retryable=retryable, code=code)
 
 
 def read(*documents: dict[str, Any]) -> ModelReply | str:
