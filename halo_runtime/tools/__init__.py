@@ -14,6 +14,7 @@ _FACTORIES: Final = {
     "KV": "halo_runtime.tools.kv:open_store",
     "POST": "halo_runtime.tools.rest:open_post",
     "REST": "halo_runtime.tools.rest:open_rest",
+    "Workspace": "halo_runtime.tools.workspace:open_workspace",
 }
 """Provider name → `module:function`."""
 
