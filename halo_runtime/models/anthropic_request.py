@@ -18,14 +18,13 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.anthropic_schema import NotExpressible, parameters, structured
 from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec
 from halo_runtime.models.chat import ToolNames, valid_text
+from halo_runtime.models.turns import UNFINISHED
 
 WIRE: Final = "anthropic"
 """The wire format's name in `opaque`."""
 
 NO_OUTPUT: Final = "(no output)"
 """What stands for a tool's empty result, which the service refuses."""
-UNFINISHED: Final = "(this call was not finished)"
-"""The result of a call that has none: the service refuses a conversation with an open call for ever."""
 
 _ILLEGAL_IN_IDS: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _OLD: Final = r"claude-(3|(opus|sonnet)-4(-0|[-@]20\d{6})?$)"

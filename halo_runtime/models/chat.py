@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Stop, ToolCall, Usage
+from halo_runtime.models.openai_schema import MAX_NAME, described
 
 ToolNames: TypeAlias = Mapping[str, str]
 """Function name in Halo → its name on the wire."""
@@ -24,7 +25,6 @@ Refuse: TypeAlias = Callable[..., ModelError]
 Fail: TypeAlias = Callable[[int, JsonObject], ModelError]
 """Makes the error that a failure under status 200 amounts to, from the status it names and its document."""
 
-MAX_NAME: Final = 64
 MAX_TOLD: Final = 500
 """Characters of a service's own message that go into ours."""
 _ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
@@ -142,35 +142,10 @@ def _message(message: Message, names: ToolNames) -> JsonObject:
 
 
 def _response_format(schema: JsonObject, strict: bool) -> JsonObject:
-    described: JsonObject = {
-        "name": _ILLEGAL_IN_NAMES.sub("_", str(schema.get("title") or "output"))[:MAX_NAME],
-        "schema": schema,
-    }
-    if strict:
-        described["strict"] = _can_be_strict(schema)
-    return {"type": "json_schema", "json_schema": described}
-
-
-def _can_be_strict(schema: JsonObject) -> bool:
-    """Whether a schema keeps the rules of strict mode: an object at the root, and every object closed and complete."""
-    return schema.get("type") == "object" and all(map(_is_closed, _objects(schema)))
-
-
-def _is_closed(schema: JsonObject) -> bool:
-    properties: JsonObject = schema.get("properties", {})
-    return schema.get("additionalProperties") is False and set(schema.get("required", ())) == set(properties)
-
-
-def _objects(schema: Json) -> Iterable[JsonObject]:
-    """All schemas of objects in a schema."""
-    if is_object(schema):
-        if schema.get("type") == "object":
-            yield schema
-        children: Iterable[Json] = schema.values()
-    else:
-        children = schema if is_list(schema) else ()
-    for child in children:
-        yield from _objects(child)
+    wire = described(schema)
+    if not strict:
+        del wire["strict"]
+    return {"type": "json_schema", "json_schema": wire}
 
 
 def told_failure(error: Json) -> str:
@@ -184,7 +159,7 @@ def check_reported(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
     choice = _first(document.get("choices")) or {}
     failed: Json = document if document.get("object") == "error" else document.get("error")
     error: Json = failed or choice.get("error")
-    status = _status(error) if is_object(error) else None
+    status = reported_status(error) if is_object(error) else None
     if status is not None:
         raise fail(status, {"error": error})
     if failed or choice.get("finish_reason") == "error":
@@ -197,13 +172,15 @@ _STATUSES: Final = {
     "rate_limit_exceeded": 429,
     "insufficient_quota": 429,
     "server_error": 500,
+    "slow_down": 429,
+    "vector_store_timeout": 504,
     "server_is_overloaded": 503,
     "service_unavailable_error": 503,
 }
 """What a failure calls itself → the status it has where it comes first."""
 
 
-def _status(error: JsonObject) -> int | None:
+def reported_status(error: JsonObject) -> int | None:
     """The status that a reported failure names, as a number or by its kind."""
     code = str(error.get("code"))
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
@@ -260,12 +237,13 @@ def _check_complete(text: str | None, calls: Json, refuse: Refuse) -> None:
 
 
 def _is_whole(arguments: Json) -> bool:
-    return is_object(arguments) or (isinstance(arguments, str) and _is_json(arguments))
+    return is_object(arguments) or (isinstance(arguments, str) and is_json(arguments))
 
 
-def _is_json(text: str) -> bool:
+def is_json(text: Json) -> bool:
+    """Whether a value is the whole text of a JSON document; the arguments of a call that was cut off are not."""
     try:
-        json.loads(text)
+        json.loads(text if isinstance(text, str) else "")
     except (ValueError, RecursionError):
         return False
     return True
@@ -293,6 +271,7 @@ def _usage(usage: JsonObject) -> Usage:
         output=count(usage.get("completion_tokens")),
         cached=count(prompt.get("cached_tokens")) if is_object(prompt) else None,
         reasoning=count(completion.get("reasoning_tokens")) if is_object(completion) else None,
+        cache_written=count(prompt.get("cache_write_tokens")) if is_object(prompt) else None,
     )
 
 

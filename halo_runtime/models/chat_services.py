@@ -5,32 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.models.http import Endpoint
-
-Tools: TypeAlias = Literal["yes", "without reasoning", "no"]
-
-
-@record
-class Family:
-    """What the models whose names match `pattern` take in chat completions.
-
-    `sampling`: temperature and top_p. `tools`: always, only with reasoning switched off, or not at all.
-    """
-
-    pattern: re.Pattern[str]
-    max_tokens: str = "max_tokens"
-    sampling: bool = True
-    tools: Tools = "yes"
-
-
-def _reasoning(pattern: str, tools: Tools = "yes") -> Family:
-    return Family(re.compile(pattern), max_tokens="max_completion_tokens", sampling=False, tools=tools)
-
-
-_ANY: Final = Family(re.compile(""))
+from halo_runtime.models.openai_families import ANY, OPENAI_FAMILIES, OPENROUTER_FAMILIES, Family, family_of
 
 
 @record
@@ -41,7 +20,7 @@ class ChatService:
     `asks_for_usage`: its streams tell usage only when asked to. `strict`: it takes that word beside a schema.
     `insists`: it drops what a model does not take without a word, unless told not to when a schema counts.
     `thinks_aloud`: some of its models write their thoughts into their answers. `keeps_reasoning`: it wants the
-    details of a turn's reasoning back.
+    details of a turn's reasoning back. `responses`: it has that API, too.
     """
 
     name: str
@@ -50,7 +29,7 @@ class ChatService:
     url_variable: str
     url: str
     endings: tuple[tuple[str, str], ...]
-    families: tuple[Family, ...] = (_ANY,)
+    families: tuple[Family, ...] = (ANY,)
     account: Mapping[str, str] = field(default_factory=dict[str, str])
     advice: Mapping[int | str, str] = field(default_factory=dict[int | str, str])
     idle_seconds: float | None = None
@@ -59,11 +38,11 @@ class ChatService:
     insists: bool = False
     thinks_aloud: bool = False
     keeps_reasoning: bool = False
+    responses: bool = False
 
     def family(self, model: str) -> Family:
-        """What the model takes, by its name on the wire; a fine-tuned one (`ft:…`) takes what its base does."""
-        base = model.removeprefix("ft:")
-        return next(item for item in self.families if item.pattern.match(base))
+        """What the model takes, by its name on the wire."""
+        return family_of(model, self.families)
 
     def endpoint(self, env: Mapping[str, str], key: str) -> Endpoint:
         """Where `env` says that the service is, and the headers that it wants."""
@@ -81,11 +60,16 @@ class ChatService:
         )
 
     def _base_url(self, env: Mapping[str, str]) -> str:
-        """The address that `/chat/completions` is added to, whether people end it in `/`, leave `/v1` out or write all.
+        """The address that an API's path is added to, whether people end it in `/`, leave `/v1` out or write all.
 
         An address with a path of its own is taken as it is, where the service's own addresses are.
         """
-        url = (env.get(self.url_variable, "").strip() or self.url).rstrip("/").removesuffix("/chat/completions")
+        url = (
+            (env.get(self.url_variable, "").strip() or self.url)
+            .rstrip("/")
+            .removesuffix("/chat/completions")
+            .removesuffix("/responses")
+        )
         return url + next((ending for pattern, ending in self.endings if re.fullmatch(pattern, url)), "")
 
 
@@ -98,16 +82,10 @@ OPENAI: Final = ChatService(
     url_variable="OPENAI_BASE_URL",
     url="https://api.openai.com/v1",
     endings=((_ONLY_HOST, "/v1"),),
-    families=(
-        _reasoning(r"o\d"),
-        _reasoning(r"gpt-5(\.[1-5])?(?![.\d])"),
-        _reasoning(r"gpt-5\.", tools="without reasoning"),
-        _reasoning(r"gpt-6-(sol|luna)", tools="without reasoning"),
-        _reasoning(r"gpt-([6-9]|[12]\d)", tools="no"),
-        _ANY,  # older models, and other servers' models
-    ),
+    families=OPENAI_FAMILIES,
     account={"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"},
     asks_for_usage=True,
+    responses=True,
 )
 """OpenAI, and every server that speaks its chat completions (llama.cpp, vLLM, LM Studio) by OPENAI_BASE_URL."""
 
@@ -118,11 +96,7 @@ OPENROUTER: Final = ChatService(
     url_variable="OPENROUTER_BASE_URL",
     url="https://openrouter.ai/api/v1",
     endings=((_ONLY_HOST, "/api/v1"), (r".*/api", "/v1")),
-    families=(
-        Family(re.compile(r"openai/(o\d|gpt-([5-9]|[12]\d))"), sampling=False),
-        Family(re.compile(r"anthropic/claude-[a-z]+-(4\.[7-9]|[5-9])"), sampling=False),
-        _ANY,
-    ),
+    families=OPENROUTER_FAMILIES,
     advice={403: "; it was flagged by moderation, or the account behind {key} may not use this model"},
     idle_seconds=120.0,  # it sends comments while its models have nothing to say
     insists=True,

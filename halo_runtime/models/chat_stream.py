@@ -42,7 +42,7 @@ class CompletionStream:
         self._take_events(self._events.feed(part))
         return self._done
 
-    def completion(self) -> JsonObject:
+    def document(self) -> JsonObject:
         """The completion; raises what `refuse` makes for a stream that ended before it was complete."""
         self._take_events(self._events.end())
         if not self._done and self._finish is None:

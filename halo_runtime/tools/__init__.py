@@ -11,6 +11,7 @@ from halo_runtime.tools.base import ToolFactory
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.bash:open_shell",
     "GET": "halo_runtime.tools.rest:open_get",
+    "GitHub": "halo_runtime.tools.github:open_github",
     "KV": "halo_runtime.tools.kv:open_store",
     "POST": "halo_runtime.tools.rest:open_post",
     "REST": "halo_runtime.tools.rest:open_rest",

@@ -155,12 +155,12 @@ class WebClient:
         except ToolError as error:
             raise problem_at(request, error.message) from None
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            told = _clean(str(error)) or "no answer in time"
+            told = clean(str(error)) or "no answer in time"
             raise problem_at(request, f"cannot be reached: {told}; is the address right?", retryable=True) from None
         except httpx.InvalidURL as error:
-            raise problem_at(request, f"cannot be asked: {_clean(str(error))}") from None
+            raise problem_at(request, f"cannot be asked: {clean(str(error))}") from None
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError) as error:
-            told = _clean(str(error)) or type(error).__name__
+            told = clean(str(error)) or type(error).__name__
             raise problem_at(request, f"broke the connection: {told}", retryable=request.repeatable) from None
 
 
@@ -169,15 +169,19 @@ def problem_at(request: WebRequest, problem: str, *, retryable: bool = False) ->
     return ToolError(f"{request.label}: {shown_host(request)} {problem}", retryable=retryable)
 
 
-def refusal(request: WebRequest, answer: WebAnswer, advice: str = "") -> ToolError:
-    """The error for a status of 400 or more, with the service's own message. `advice` is what to do about it."""
-    detail = complaint_of(answer)
+def refusal(request: WebRequest, answer: WebAnswer, advice: str = "", *, more: str = "") -> ToolError:
+    """The error for a status of 400 or more, with the service's own message.
+
+    `advice` is what to do about it, `more` what the service says beside its message.
+    """
+    detail = "; ".join(part for part in (complaint_of(answer), clean(more)) if part)
     told = f": {detail.removesuffix('.')}" if detail else ""
     advice = f"; {advice}" if advice else ""
     return ToolError(
         f"{request.label}: {shown_host(request)} answered {answer.status} to {request.method} {shown_path(request)}"
         f"{told}{advice}",
-        retryable=is_retryable(answer.status) and (request.repeatable or answer.status == 429),
+        # 409 passes by itself at model services only.
+        retryable=is_retryable(answer.status) and answer.status != 409 and (request.repeatable or answer.status == 429),
         status=answer.status,
         retry_after=retry_after(answer.headers),
         detail=detail or None,
@@ -190,7 +194,7 @@ def complaint_of(answer: WebAnswer) -> str:
     kind = answer.headers.get("content-type", "")
     if not told and (kind.startswith("text/plain") or "json" in kind):
         told = answer.content[: MAX_DETAIL * 4].decode("utf-8", "replace")
-    return _clean(told)
+    return clean(told)
 
 
 def shown_host(request: WebRequest) -> str:
@@ -257,6 +261,7 @@ def _without_body(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if not name.startswith("content-")}
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """A stranger's text on one line, bounded."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_DETAIL else line[:MAX_DETAIL] + "…"

@@ -5,7 +5,8 @@
         server.answer(refusal(429, headers={"retry-after": "1"}))
         server.requests[0].body["messages"]
 
-A turn is answered whole or as a stream, as it is asked for; answers are given as they are, before any turn.
+A turn is answered whole or as a stream, as it is asked for; answers are given as they are, before any turn. OpenAI has
+the responses API, too: its turns are those of openai_responses.py.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
+from tests.fakes import openai_responses, openai_responses_rules
 from tests.fakes.openai_rules import Refused as Wrong
 from tests.fakes.openai_rules import Service, check
 from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs
@@ -139,14 +141,26 @@ def _fragments(asked: Any) -> Iterator[dict[str, Any]]:
 
 
 class FakeOpenAI(FakeService):
-    """The server; see the module. OpenRouter takes a turn's reasoning back only as it has given it."""
+    """The server; see the module. OpenRouter takes a turn's reasoning back only as it has given it.
 
-    def __init__(self, service: Service = "openai", *, key: str | None = KEY, refusals_expected: bool = False) -> None:
+    `responses`: whether it has that API, which only OpenAI's own and few others have.
+    """
+
+    def __init__(
+        self,
+        service: Service = "openai",
+        *,
+        key: str | None = KEY,
+        refusals_expected: bool = False,
+        responses: bool | None = None,
+    ) -> None:
         super().__init__(refusals_expected=refusals_expected)
         self._service: Service = service
         self._key = key
+        self._responses = service == "openai" if responses is None else responses
         self._turns: deque[Answer] = deque()
         self._given: list[Any] = []
+        self._items: dict[str, list[dict[str, Any]]] = {}
 
     @property
     def url(self) -> str:
@@ -154,31 +168,47 @@ class FakeOpenAI(FakeService):
         return self.address + BASES[self._service]
 
     def turn(self, *turns: Answer) -> None:
-        """Answer with these completions next, in this order."""
+        """Answer with these completions or responses next, in this order."""
         self._turns.extend(turns)
 
     def check(self, request: Received) -> None:
         """Raise Refused for what the service would not take."""
-        if (request.method, request.path) != ("POST", f"{BASES[self._service]}/chat/completions"):
-            message = f"Unknown request URL: {request.method} {request.path}"
+        path = request.path.removeprefix(BASES[self._service])
+        known = {"/chat/completions", *(["/responses"] if self._responses else [])}
+        if request.method != "POST" or path not in known:
+            message = f"Invalid URL ({request.method} {request.path})"
             raise Refused(message, refusal(404, message))
         sent = request.headers.get("authorization")
         if self._key is not None and sent != f"Bearer {self._key}":
             raise Refused("the key", refusal(401, f"Incorrect API key: {sent}", code="invalid_api_key"))
         try:
-            check(request.body, self._service)
-            self._check_reasoning(request.body)
+            if path == "/responses":
+                openai_responses_rules.check(request.body, self._items)
+            else:
+                check(request.body, self._service)
+                self._check_reasoning(request.body)
         except Wrong as wrong:
-            raise Refused(str(wrong), refusal(400, str(wrong), param=wrong.param, code=wrong.code)) from None
+            answer = refusal(wrong.status, str(wrong), param=wrong.param, code=wrong.code)
+            raise Refused(str(wrong), answer) from None
 
     def usual(self, request: Received) -> Answer:
-        """The next turn, as a stream where one is asked for. Only OpenAI wants to be asked for a stream's usage."""
+        """The next turn, as a stream where one is asked for."""
+        if request.path.endswith("/responses"):
+            return self._response(request)
         whole = self._turns.popleft() if self._turns else completion("ok")
         self._given += json.loads(whole.body)["choices"][0]["message"].get("reasoning_details", ())
         if not request.body.get("stream"):
             return whole
+        # Only OpenAI wants to be asked for a stream's usage.
         asked = self._service != "openai" or request.body.get("stream_options", {}).get("include_usage")
         return events(*chunks(whole, with_usage=bool(asked)), comments=self._service == "openrouter")
+
+    def _response(self, request: Received) -> Answer:
+        usual = openai_responses.response(openai_responses.message("ok"))
+        whole = self._turns.popleft() if self._turns else usual
+        body = json.loads(whole.body)
+        self._items |= {item["id"]: body["output"] for item in body["output"]}
+        return openai_responses.stream(openai_responses.events(body)) if request.body.get("stream") else whole
 
     def _check_reasoning(self, body: dict[str, Any]) -> None:
         for message in body["messages"]:

@@ -18,7 +18,7 @@ from halo_runtime import Runtime
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolSpec, Usage
 from halo_runtime.models.chat_services import OPENAI, OPENROUTER, TOGETHER, ChatService
-from halo_runtime.models.openai import ChatCompletions
+from halo_runtime.models.openai import OpenAILike
 from halo_runtime.models.thoughts import Spoken, spoken
 from tests.fakes.openai_server import KEY, FakeOpenAI, calls, chunk, completion, document, events, refusal, usage
 from tests.fakes.wire import Answer
@@ -51,7 +51,7 @@ def ask(service: ChatService, model: str | None = None, **settings: Any) -> Mode
 async def complete(
     service: ChatService, server: FakeOpenAI, request: ModelRequest, deltas: list[str] | None = None
 ) -> ModelReply:
-    provider = ChatCompletions(service, environment(service, server))
+    provider = OpenAILike(service, environment(service, server))
     try:
         return await provider.complete(request, None if deltas is None else deltas.append)
     finally:
@@ -142,7 +142,7 @@ async def test_a_schema_that_nobody_takes_is_asked_for_in_words_from_then_on() -
     request = ask(OPENROUTER, json_schema=SCHEMA, messages=(Message("system", "Be brief."), *HI))
     async with fake(OPENROUTER) as server:
         server.answer(refusal(404, "No endpoints found that can handle the requested parameters.", code=404))
-        provider = ChatCompletions(OPENROUTER, environment(OPENROUTER, server))
+        provider = OpenAILike(OPENROUTER, environment(OPENROUTER, server))
         replies = [await provider.complete(request) for _ in range(2)]
         await provider.close()
     assert len(server.requests) == 3
@@ -161,7 +161,7 @@ async def test_a_wrong_schema_is_no_reason_to_ask_in_words() -> None:
 async def test_a_setting_that_is_refused_is_left_out_from_then_on(service: ChatService) -> None:
     async with fake(service) as server:
         server.answer(refusal(400, "Unsupported parameter: 'temperature' is not supported with this model."))
-        provider = ChatCompletions(service, environment(service, server))
+        provider = OpenAILike(service, environment(service, server))
         for _ in range(2):
             reply = await provider.complete(ask(service, temperature=0.5))
             assert "does not take temperature" in reply.warnings[0]
@@ -343,7 +343,7 @@ async def test_a_server_that_does_not_stream_is_asked_without_from_then_on(messa
     deltas: list[str] = []
     async with fake(OPENAI) as server:
         server.answer(refusal(400, message))
-        provider = ChatCompletions(OPENAI, environment(OPENAI, server))
+        provider = OpenAILike(OPENAI, environment(OPENAI, server))
         for _ in range(2):
             assert (await provider.complete(ask(OPENAI), deltas.append)).text == "ok"
         await provider.close()
@@ -458,7 +458,7 @@ async def test_cancelling_closes_the_connection_in_the_middle_of_a_stream(servic
     heard = asyncio.Event()
     async with fake(service) as server:
         server.answer(events(chunk({"content": "Hel"}), done=False, hang=True))
-        provider = ChatCompletions(service, environment(service, server))
+        provider = OpenAILike(service, environment(service, server))
         call = asyncio.create_task(provider.complete(ask(service), lambda _: heard.set()))
         async with asyncio.timeout(5):
             await heard.wait()
@@ -475,7 +475,7 @@ async def test_cancelling_closes_the_connection_in_the_middle_of_a_stream(servic
 @gateways
 @pytest.mark.parametrize("key", ["", " \n"])
 def test_a_missing_key_is_named(service: ChatService, key: str) -> None:
-    problem = ChatCompletions(service, {service.key_variable: key}).missing()
+    problem = OpenAILike(service, {service.key_variable: key}).missing()
     assert problem is not None
     assert f"{service.key_variable} is not set" in problem
 
@@ -484,9 +484,9 @@ def test_a_missing_key_is_named(service: ChatService, key: str) -> None:
 async def test_a_key_is_stripped_and_a_wrong_one_is_never_shown(service: ChatService) -> None:
     wrong = "sk-wrong-0123456789abcdef"
     async with fake(service, refusals_expected=True) as server:
-        good = ChatCompletions(service, environment(service, server, f" {KEY}\n"))
+        good = OpenAILike(service, environment(service, server, f" {KEY}\n"))
         assert (await good.complete(ask(service))).text == "ok"
-        bad = ChatCompletions(service, environment(service, server, wrong))
+        bad = OpenAILike(service, environment(service, server, wrong))
         with pytest.raises(ModelError, match=f"check {service.key_variable}") as caught:
             await bad.complete(ask(service))
         await good.close()

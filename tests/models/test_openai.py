@@ -1,4 +1,4 @@
-"""Chat completions against a server that refuses what OpenAI refuses, and against llama.cpp's own."""
+"""Chat completions against a server that refuses what OpenAI refuses; responses are in test_openai_responses.py."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ import pytest_asyncio
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec, Usage
 from halo_runtime.models.http import Endpoint, JsonService
-from halo_runtime.models.openai import ChatCompletions, open_openai
+from halo_runtime.models.openai import OpenAILike, open_openai
 from halo_runtime.models.retry import retry_after
 from tests.fakes.openai_server import KEY, Answer, FakeOpenAI, calls, completion, document, refusal, usage
 
 HI = (Message("user", "hi"),)
+TEXT = {"type": "string"}
 WEATHER = ToolSpec("Weather_at", "Weather of a city", {"type": "object", "properties": {"city": {"type": "string"}}})
+
+
+def closed(properties: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has these fields, all of them and no others."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def ask(model: str = "openai/gpt-4.1-mini", **settings: Any) -> ModelRequest:
@@ -34,13 +40,13 @@ async def server() -> AsyncIterator[FakeOpenAI]:
 
 
 @pytest_asyncio.fixture
-async def openai(server: FakeOpenAI) -> AsyncIterator[ChatCompletions]:
+async def openai(server: FakeOpenAI) -> AsyncIterator[OpenAILike]:
     provider = open_openai({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url})
     yield provider
     await provider.close()
 
 
-async def failure(provider: ChatCompletions, request: ModelRequest | None = None) -> ModelError:
+async def failure(provider: OpenAILike, request: ModelRequest | None = None) -> ModelError:
     with pytest.raises(ModelError) as caught:
         await provider.complete(request or ask())
     assert KEY not in f"{caught.value} {caught.value.detail}"
@@ -51,7 +57,7 @@ async def failure(provider: ChatCompletions, request: ModelRequest | None = None
 
 
 async def test_a_request_holds_the_messages_and_the_settings_that_were_made(
-    server: FakeOpenAI, openai: ChatCompletions
+    server: FakeOpenAI, openai: OpenAILike
 ) -> None:
     messages = (Message("system", "Be brief."), *HI)
     await openai.complete(ask(messages=messages, temperature=0.2, top_p=0.9, max_tokens=40))
@@ -64,7 +70,7 @@ async def test_a_request_holds_the_messages_and_the_settings_that_were_made(
     }
 
 
-async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, openai: OpenAILike) -> None:
     await openai.complete(ask("gpt-4o"))
     assert server.requests[0].body.keys() == {"model", "messages"}
     assert server.requests[0].body["model"] == "gpt-4o"
@@ -75,7 +81,7 @@ async def test_settings_that_were_not_made_are_not_sent(server: FakeOpenAI, open
     ["o1-mini", "o3", "o4-mini", "gpt-5", "gpt-5-mini", "gpt-5.4-mini", "gpt-5.6-sol", "gpt-6-sol", "gpt-6.1-sol"],
 )
 async def test_reasoning_families_get_their_own_token_limit_and_no_sampling(
-    server: FakeOpenAI, openai: ChatCompletions, model: str
+    server: FakeOpenAI, openai: OpenAILike, model: str
 ) -> None:
     reply = await openai.complete(ask(f"openai/{model}", temperature=0.2, top_p=0.5, max_tokens=40))
     assert server.requests[0].body.keys() == {"model", "messages", "max_completion_tokens"}
@@ -88,13 +94,13 @@ async def test_reasoning_families_get_their_own_token_limit_and_no_sampling(
 @pytest.mark.parametrize(
     "model", ["gpt-3.5-turbo", "gpt-4o", "chatgpt-4o-latest", "gpt-oss-20b", "ft:gpt-4o:me::1", "qwen3"]
 )
-async def test_other_models_take_everything(server: FakeOpenAI, openai: ChatCompletions, model: str) -> None:
+async def test_other_models_take_everything(server: FakeOpenAI, openai: OpenAILike, model: str) -> None:
     reply = await openai.complete(ask(f"openai/{model}", temperature=0.2, max_tokens=40))
     assert server.requests[0].body.keys() == {"model", "messages", "temperature", "max_tokens"}
     assert reply.warnings == ()
 
 
-async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: OpenAILike) -> None:
     await openai.complete(ask(tools=(WEATHER,)))
     assert server.requests[0].body["tools"] == [
         {
@@ -104,7 +110,7 @@ async def test_tools_are_offered_as_functions(server: FakeOpenAI, openai: ChatCo
     ]
 
 
-async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(calls(("c1", "Weather_at", '{"city": "Oslo"}'), ("c2", "Weather_at", "")))
     reply = await openai.complete(ask(tools=(WEATHER,)))
     assert reply.tool_calls == (
@@ -118,9 +124,18 @@ async def test_a_tool_call_and_its_answer_go_back_in_order(server: FakeOpenAI, o
     assert server.requests[1].body["messages"][1]["content"] is None
 
 
-async def test_names_that_a_service_refuses_are_mapped_there_and_back(
-    server: FakeOpenAI, openai: ChatCompletions
+async def test_a_conversation_that_was_broken_off_within_its_calls_goes_on(
+    server: FakeOpenAI, openai: OpenAILike
 ) -> None:
+    asked = (ToolCall("c1", "Weather_at", "{}"), ToolCall("c2", "Weather_at", "{}"))
+    stray = Message("tool", "to nothing", tool_call_id="c0")
+    turn = (*HI, stray, Message("assistant", "", asked), Message("tool", "4C", tool_call_id="c1"), *HI)
+    await openai.complete(ask(messages=turn, tools=(WEATHER,)))
+    roles = [(message["role"], message["content"]) for message in server.requests[0].body["messages"][1:]]
+    assert roles == [("assistant", None), ("tool", "4C"), ("tool", "(this call was not finished)"), ("user", "hi")]
+
+
+async def test_names_that_a_service_refuses_are_mapped_there_and_back(server: FakeOpenAI, openai: OpenAILike) -> None:
     tools = tuple(ToolSpec(name, "", {"type": "object"}) for name in ("Über_a", "Äber_a", "T." + "x" * 80))
     await openai.complete(ask(tools=tools))
     wire = [tool["function"]["name"] for tool in server.requests[0].body["tools"]]
@@ -129,51 +144,31 @@ async def test_names_that_a_service_refuses_are_mapped_there_and_back(
     assert [call.name for call in reply.tool_calls] == [*(tool.name for tool in tools), "unknown"]
 
 
-@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
-async def test_families_with_tools_only_without_reasoning_say_so(
-    server: FakeOpenAI, openai: ChatCompletions, model: str
-) -> None:
-    reply = await openai.complete(ask(f"openai/{model}", tools=(WEATHER,)))
-    assert server.requests[0].body["reasoning_effort"] == "none"
-    assert "reasoning_effort was set to none" in reply.warnings[0]
-
-
-async def test_families_without_tools_here_are_refused_before_anything_is_sent(
-    server: FakeOpenAI, openai: ChatCompletions
-) -> None:
-    assert "responses API" in (await failure(openai, ask("gpt-6-astra", tools=(WEATHER,)))).message
-    assert server.requests == []
-
-
 @pytest.mark.parametrize(
     ("schema", "strict"),
     [
-        ({"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}, True),
-        ({"type": "object", "properties": {"a": {}}, "required": ["a"]}, False),
-        ({"type": "object", "properties": {"a": {}}, "required": [], "additionalProperties": False}, False),
-        (
-            {
-                "type": "object",
-                "properties": {"a": {"type": "object"}},
-                "required": ["a"],
-                "additionalProperties": False,
-            },
-            False,
-        ),
+        (closed({"a": TEXT}), True),
+        (closed({"a": {"anyOf": [TEXT, {"type": "null"}], "description": "May be left out"}}), True),
+        (closed({"a": {"$ref": "#/$defs/A"}}) | {"$defs": {"A": closed({"const": TEXT})}}, True),
+        (closed({"a": {}}), False),
+        (closed({"a": {"type": "array", "items": {}}}), False),
+        (closed({"a": TEXT | {"format": "made-up"}}), False),
+        (closed({"a": TEXT}) | {"required": []}, False),
+        ({"type": "object", "properties": {"a": TEXT}, "required": ["a"]}, False),
+        (closed({"a": {"type": "object"}}), False),
+        (closed({"a": {"anyOf": [TEXT, {"type": "object"}]}}), False),
         ({"type": "array", "items": {}}, False),
     ],
 )
 async def test_a_schema_is_asked_for_strictly_where_it_keeps_the_rules(
-    server: FakeOpenAI, openai: ChatCompletions, schema: dict[str, Any], strict: bool
+    server: FakeOpenAI, openai: OpenAILike, schema: dict[str, Any], strict: bool
 ) -> None:
     await openai.complete(ask(json_schema=schema | {"title": "My Schema"}))
     described = server.requests[0].body["response_format"]["json_schema"]
     assert (described["name"], described["strict"]) == ("My_Schema", strict)
 
 
-async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(
-    server: FakeOpenAI, openai: ChatCompletions
-) -> None:
+async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(server: FakeOpenAI, openai: OpenAILike) -> None:
     await openai.complete(ask(messages=(Message("user", "a\ud83d"),)))
     assert server.requests[0].body["messages"][0]["content"] == "a\ufffd"
 
@@ -181,7 +176,7 @@ async def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(
 # --- what comes back --------------------------------------------------------------------------------------------------
 
 
-async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(document({"content": "Hi."}, usage=usage(90, 21, cached=64, reasoning=20)))
     reply = await openai.complete(ask())
     assert (reply.text, reply.stop, reply.cost) == ("Hi.", "end", None)
@@ -191,20 +186,20 @@ async def test_a_reply_has_text_usage_and_the_model_that_answered(server: FakeOp
 
 @pytest.mark.parametrize("reported", [None, "many", {"prompt_tokens": "9", "completion_tokens": -1}, {}])
 async def test_usage_that_is_not_reported_is_unknown_and_not_zero(
-    server: FakeOpenAI, openai: ChatCompletions, reported: Any
+    server: FakeOpenAI, openai: OpenAILike, reported: Any
 ) -> None:
     server.answer(document({"content": "x"}, usage=reported))
     assert (await openai.complete(ask())).usage == Usage()
 
 
-async def test_a_service_that_tells_its_own_cost_is_believed(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_service_that_tells_its_own_cost_is_believed(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(document({"content": "x"}, usage=usage(1, 1) | {"cost": 0.00012}))
     assert (await openai.complete(ask())).cost == Decimal("0.00012")
 
 
 @pytest.mark.parametrize("finish", ["stop", "tool_calls", None, "eos_token"])
 async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_stop(
-    server: FakeOpenAI, openai: ChatCompletions, finish: str | None
+    server: FakeOpenAI, openai: OpenAILike, finish: str | None
 ) -> None:
     wire = {"id": "c", "type": "function", "function": {"name": "Weather_at", "arguments": "{}"}}
     server.answer(document({"tool_calls": [wire]}, finish), document({"content": "x", "tool_calls": []}, finish))
@@ -212,7 +207,7 @@ async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_stop(
     assert (await openai.complete(ask(tools=(WEATHER,)))).stop == "end"
 
 
-async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpenAI, openai: OpenAILike) -> None:
     function = {"name": "Weather_at", "arguments": {"city": "Oslo"}}
     wire = [{"id": id_, "type": "function", "function": function} for id_ in ("a", "a", "", None)]
     server.answer(document({"tool_calls": wire}))
@@ -221,7 +216,7 @@ async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpe
     assert {call.arguments for call in reply.tool_calls} == {'{"city": "Oslo"}'}
 
 
-async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(document({"content": None, "refusal": "I cannot."}))
     reply = await openai.complete(ask())
     assert (reply.text, reply.stop, reply.warnings) == ("I cannot.", "refusal", ("the model declined to answer",))
@@ -231,7 +226,7 @@ async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: ChatCompletio
     ("finish", "text"), [("length", "half a"), ("content_filter", "half"), ("content_filter", None)]
 )
 async def test_a_reply_that_is_not_whole_says_so(
-    server: FakeOpenAI, openai: ChatCompletions, finish: str, text: str | None
+    server: FakeOpenAI, openai: OpenAILike, finish: str, text: str | None
 ) -> None:
     server.answer(completion(text, finish))
     reply = await openai.complete(ask())
@@ -239,7 +234,7 @@ async def test_a_reply_that_is_not_whole_says_so(
 
 
 async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
-    server: FakeOpenAI, openai: ChatCompletions
+    server: FakeOpenAI, openai: OpenAILike
 ) -> None:
     server.answer(document({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "\ud83d"}]}))
     assert (await openai.complete(ask())).text == "a\ufffd"
@@ -272,7 +267,7 @@ async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(
     ],
 )
 async def test_an_answer_that_cannot_be_used_names_the_host_and_the_reason(
-    server: FakeOpenAI, openai: ChatCompletions, answer: Answer, said: str
+    server: FakeOpenAI, openai: OpenAILike, answer: Answer, said: str
 ) -> None:
     server.answer(answer)
     error = await failure(openai, ask(tools=(WEATHER,)))
@@ -284,7 +279,7 @@ async def test_an_answer_that_cannot_be_used_names_the_host_and_the_reason(
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 524, 529])
-async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: ChatCompletions, status: int) -> None:
+async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: OpenAILike, status: int) -> None:
     server.answer(refusal(status, "try later"))
     error = await failure(openai)
     assert (error.status, error.retryable, error.detail) == (status, True, "try later")
@@ -292,7 +287,7 @@ async def test_statuses_that_may_pass_are_retryable(server: FakeOpenAI, openai: 
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 422])
-async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: ChatCompletions, status: int) -> None:
+async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: OpenAILike, status: int) -> None:
     server.answer(refusal(status, "no"))
     error = await failure(openai)
     assert (error.status, error.retryable) == (status, False)
@@ -300,7 +295,7 @@ async def test_statuses_that_will_not_pass_are_not(server: FakeOpenAI, openai: C
 
 @pytest.mark.parametrize("code", ["insufficient_quota", "credit_balance_exhausted", "project_spend_limit_exceeded"])
 async def test_no_waiting_helps_against_an_account_without_credit(
-    server: FakeOpenAI, openai: ChatCompletions, code: str
+    server: FakeOpenAI, openai: OpenAILike, code: str
 ) -> None:
     server.answer(refusal(429, "You exceeded your quota.", code=code))
     error = await failure(openai)
@@ -310,13 +305,13 @@ async def test_no_waiting_helps_against_an_account_without_credit(
 
 @pytest.mark.parametrize(("status", "verdict", "retryable"), [(400, "true", True), (503, "false", False)])
 async def test_the_services_own_word_on_retrying_wins(
-    server: FakeOpenAI, openai: ChatCompletions, status: int, verdict: str, retryable: bool
+    server: FakeOpenAI, openai: OpenAILike, status: int, verdict: str, retryable: bool
 ) -> None:
     server.answer(refusal(status, headers={"x-should-retry": verdict}))
     assert (await failure(openai)).retryable is retryable
 
 
-async def test_how_long_to_wait_is_handed_on(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_how_long_to_wait_is_handed_on(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(refusal(429, headers={"retry-after": "0.5"}))
     assert (await failure(openai)).retry_after == 0.5
 
@@ -354,20 +349,20 @@ async def test_a_refused_key_is_named_by_its_variable_and_never_shown() -> None:
     assert wrong not in f"{error!r} {error.detail} {provider!r} {vars(provider)}"
 
 
-async def test_an_error_page_of_a_proxy_is_told_by_its_status(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_an_error_page_of_a_proxy_is_told_by_its_status(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(Answer(502, b"<html>Bad gateway", content_type="text/html"))
     error = await failure(openai)
     assert (error.status, error.retryable, error.detail) == (502, True, None)
 
 
-async def test_a_long_or_many_lined_message_is_made_one_short_line(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_long_or_many_lined_message_is_made_one_short_line(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(refusal(400, "line\n" * 10_000))
     message = (await failure(openai)).message
     assert len(message) < 700
     assert "\n" not in message
 
 
-async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: OpenAILike) -> None:
     async with FakeOpenAI() as elsewhere:
         server.answer(Answer(307, headers={"location": f"{elsewhere.url}/chat/completions"}))
         error = await failure(openai)
@@ -375,7 +370,7 @@ async def test_a_redirect_is_not_followed(server: FakeOpenAI, openai: ChatComple
         assert elsewhere.requests == []
 
 
-async def test_an_answer_cut_off_in_the_middle_may_be_tried_again(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_an_answer_cut_off_in_the_middle_may_be_tried_again(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(Answer(body=b"x" * 100, cut=True))
     error = await failure(openai)
     assert error.retryable
@@ -419,7 +414,7 @@ async def test_an_answer_without_end_is_dropped(server: FakeOpenAI) -> None:
     await service.close()
 
 
-async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(Answer(hang=True))
     call = asyncio.create_task(openai.complete(ask()))
     await server.hanging.wait()
@@ -430,13 +425,13 @@ async def test_cancelling_a_call_ends_its_request(server: FakeOpenAI, openai: Ch
         await server.left.wait()
 
 
-async def test_requests_share_a_connection(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_requests_share_a_connection(server: FakeOpenAI, openai: OpenAILike) -> None:
     for _ in range(3):
         await openai.complete(ask())
     assert server.connections == 1
 
 
-async def test_requests_side_by_side_get_their_own_answers(server: FakeOpenAI, openai: ChatCompletions) -> None:
+async def test_requests_side_by_side_get_their_own_answers(server: FakeOpenAI, openai: OpenAILike) -> None:
     replies = await asyncio.gather(*(openai.complete(ask(messages=(Message("user", str(n)),))) for n in range(10)))
     assert [reply.text for reply in replies] == ["ok"] * 10
     assert sorted(r.body["messages"][0]["content"] for r in server.requests) == sorted(map(str, range(10)))
@@ -483,7 +478,7 @@ async def test_a_server_on_this_machine_needs_no_key() -> None:
         assert "authorization" not in server.requests[0].headers
 
 
-async def test_a_proxy_is_not_asked_for_this_machine(openai: ChatCompletions, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_proxy_is_not_asked_for_this_machine(openai: OpenAILike, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     assert (await openai.complete(ask())).text == "ok"
 

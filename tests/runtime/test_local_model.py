@@ -16,7 +16,7 @@ import pytest_asyncio
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelRequest, ToolSpec
 from halo_runtime.models.local import LocalModel, model_file
-from halo_runtime.models.openai import ChatCompletions, open_openai
+from halo_runtime.models.openai import OpenAILike, open_openai
 
 pytestmark = pytest.mark.local
 
@@ -169,26 +169,26 @@ def address() -> Iterator[str]:
 
 
 @pytest_asyncio.fixture
-async def served(address: str) -> AsyncIterator[ChatCompletions]:
+async def served(address: str) -> AsyncIterator[OpenAILike]:
     provider = open_openai({"OPENAI_BASE_URL": address})
     yield provider
     await provider.close()
 
 
-async def test_a_compatible_server_answers_with_usage(served: ChatCompletions) -> None:
+async def test_a_compatible_server_answers_with_usage(served: OpenAILike) -> None:
     reply = await served.complete(ask("What is the capital of France?", "openai/smollm2", temperature=0, top_p=1))
     assert reply.text.strip()
     assert 0 < (reply.usage.output or 0) <= 12
 
 
-async def test_a_compatible_server_keeps_to_a_schema(served: ChatCompletions) -> None:
+async def test_a_compatible_server_keeps_to_a_schema(served: OpenAILike) -> None:
     reply = await served.complete(
         ask("Alice is 31 years old.", "openai/smollm2", json_schema=PERSON, temperature=0, max_tokens=60)
     )
     assert json.loads(reply.text).keys() == {"name", "age"}
 
 
-async def test_a_compatible_servers_refusal_is_told_in_its_own_words(served: ChatCompletions) -> None:
+async def test_a_compatible_servers_refusal_is_told_in_its_own_words(served: OpenAILike) -> None:
     with pytest.raises(ModelError, match="exceeds the available context size") as caught:
         await served.complete(ask("word " * 4_000, "openai/smollm2"))
     assert (caught.value.status, caught.value.retryable) == (400, False)

@@ -12,7 +12,7 @@ from halo_lang.catalog import model_prefixes
 from halo_runtime.errors import ConfigError
 from halo_runtime.models.base import ModelProvider, Usage
 from halo_runtime.models.local import LocalModel
-from halo_runtime.models.openai import ChatCompletions
+from halo_runtime.models.openai import OpenAILike
 from halo_runtime.models.pricing import WELL_KNOWN, cost, is_priced, known_models
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.models.scripted import ScriptedModel
@@ -48,7 +48,7 @@ def test_an_id_that_leads_nowhere_is_refused_with_what_is_known(model: str) -> N
 def test_each_service_is_opened_once() -> None:
     registry = ModelRegistry({"OPENAI_API_KEY": "sk-0123456789"})
     provider = registry.provider("openai/gpt-4o")
-    assert isinstance(provider, ChatCompletions)
+    assert isinstance(provider, OpenAILike)
     assert registry.provider("gpt-4o-mini") is provider
     assert isinstance(registry.provider("local/smollm2"), LocalModel)
     assert registry.provider("local/llama3") is registry.provider("ollama/llama3:8b")

@@ -9,11 +9,13 @@ _NUMBER = required("number", "integer", "The number of the issue or pull request
 _REPO = optional("repo", "string", "owner/name, when not that of the declaration.", named_only=True)
 _PER_PAGE = optional("per_page", "integer", "How many on a page.", default=30, minimum=1, maximum=100)
 _PAGE = optional("page", "integer", "Which page.", minimum=1)
+_LIMIT = optional("limit", "integer", "So many in all, over as many pages as that takes.", minimum=1, maximum=1000)
+_PAGES = (_PER_PAGE, _PAGE, _LIMIT)
 _STATE = optional("state", "string", "Which ones.", default="open", choices=("open", "closed", "all"))
 _LABELS = required("labels", "list", "Their names.", items="string")
 _BODY = required("body", "string", "The text, in Markdown.")
 _BODY_TOO = optional("body", "string", "The text, in Markdown.")
-_Q = (required("q", "string", "The search, in GitHub's syntax."), _PER_PAGE, _PAGE)
+_Q = (required("q", "string", "The search, in GitHub's syntax."), *_PAGES)
 _REF = optional("ref", "string", "A branch, tag or commit.")
 
 
@@ -35,8 +37,8 @@ _ISSUES = (
         "list_issues",
         (_STATE, optional("labels", "list", items="string"), optional("assignee", "string"),
          optional("creator", "string"), optional("since", "string"), optional("sort", "string"),
-         optional("direction", "string", choices=("asc", "desc")), _PER_PAGE, _PAGE),
-        "{items}, without pull requests",
+         optional("direction", "string", choices=("asc", "desc")), *_PAGES),
+        "{items, more}, without pull requests",
         "List issues.",
     ),
     _method("get_issue", (_NUMBER,), "the issue", "Read an issue."),
@@ -66,7 +68,7 @@ _ISSUES = (
         "Close an issue.",
         "write",
     ),
-    _method("list_comments", (_NUMBER, _PER_PAGE, _PAGE), "{items}", "Read the comments."),
+    _method("list_comments", (_NUMBER, *_PAGES), "{items, more}", "Read the comments."),
     _method("create_comment", (_NUMBER, _BODY), "the comment", "Add a comment.", "write", False),
     _method("add_labels", (_NUMBER, _LABELS), "the labels", "Add labels.", "write"),
     _method("remove_label", (_NUMBER, required("name", "string", "The label.")), "the labels", "Remove a label.",
@@ -77,8 +79,8 @@ _ISSUES = (
 )  # fmt: skip
 
 _PULLS = (
-    _method("list_pulls", (_STATE, optional("head", "string"), optional("base", "string"), _PER_PAGE, _PAGE),
-            "{items}", "List pull requests."),
+    _method("list_pulls", (_STATE, optional("head", "string"), optional("base", "string"), *_PAGES),
+            "{items, more}", "List pull requests."),
     _method("get_pull", (_NUMBER,), "the pull request", "Read a pull request."),
     _method(
         "create_pull",
@@ -89,7 +91,7 @@ _PULLS = (
         "write",
         False,
     ),
-    _method("list_files", (_NUMBER, _PER_PAGE, _PAGE), "{items}", "List the changed files."),
+    _method("list_files", (_NUMBER, *_PAGES), "{items, more}", "List the changed files."),
     _method(
         "create_review",
         (_NUMBER, required("event", "string", "The verdict.", choices=("APPROVE", "REQUEST_CHANGES", "COMMENT")),
@@ -125,30 +127,32 @@ _CODE = (
     ),
     _method("list_tree", (_REF,), "{items, truncated}", "List all files."),
     _method("list_commits", (optional("sha", "string"), optional("path", "string"), optional("since", "string"),
-                             optional("until", "string"), _PER_PAGE, _PAGE), "{items}", "List commits."),
+                             optional("until", "string"), *_PAGES), "{items, more}", "List commits."),
     _method("compare", (required("base", "string", "The older end."), required("head", "string", "The newer end.")),
             "{commits, files}", "Compare two commits."),
-    _method("list_checks", (required("ref", "string", "A branch, tag or commit."), _PER_PAGE, _PAGE), "{items}",
+    _method("list_checks", (required("ref", "string", "A branch, tag or commit."), *_PAGES), "{items, more}",
             "List the checks of a commit."),
-    _method("list_workflow_runs", (optional("branch", "string"), optional("status", "string"), _PER_PAGE, _PAGE),
-            "{items}", "List workflow runs."),
-    _method("search_issues", _Q, "{items, total, incomplete}", "Search issues and pull requests."),
-    _method("search_code", _Q, "{items, total, incomplete}", "Search code."),
-    _method("search_repositories", _Q, "{items, total, incomplete}", "Search repositories."),
+    _method("list_workflow_runs", (optional("branch", "string"), optional("status", "string"), *_PAGES),
+            "{items, more}", "List workflow runs."),
+    _method("search_issues", _Q, "{items, more, total, incomplete}", "Search issues and pull requests."),
+    _method("search_code", _Q, "{items, more, total, incomplete}", "Search code."),
+    _method("search_repositories", _Q, "{items, more, total, incomplete}", "Search repositories."),
 )  # fmt: skip
 
 GITHUB = ProviderSpec(
     "GitHub",
     Signature(
         (
-            optional("token", "string", "A token; the public API when left out.", secret=True),
+            optional("token", "string", "A token; the public API when left out.", secret=True,
+                     variables=("GITHUB_TOKEN", "GH_TOKEN")),
             optional("repo", "string", "owner/name.", named_only=True),
-            optional("baseUrl", "string", "The API's address, for an enterprise server.", named_only=True),
+            optional("baseUrl", "string", "The API's address, for an enterprise server.", named_only=True,
+                     variables=("GITHUB_API_URL",)),
         )
     ),
     (*_ISSUES, *_PULLS, *_CODE),
     "Issues, pull requests and files of GitHub.",
     'tool Repo : GitHub(Env.GITHUB_TOKEN, repo: "acme/api")',
-)
+)  # fmt: skip
 
 PROVIDERS: tuple[ProviderSpec, ...] = (GITHUB,)
