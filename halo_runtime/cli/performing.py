@@ -89,4 +89,5 @@ async def _ticking(progress: Progress) -> AsyncGenerator[None]:
 async def _tick(progress: Progress) -> None:
     while True:
         await asyncio.sleep(TICK_SECONDS)
-        progress.tick()
+        # In a thread: a terminal that is held (Ctrl-S) or slow must not hold the run.
+        await asyncio.to_thread(progress.tick)

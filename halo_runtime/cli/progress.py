@@ -1,4 +1,4 @@
-"""How a run is shown while it goes on: plain lines, a live line on a terminal, JSON lines, or not at all.
+"""How a run is shown while it goes on: plain lines, lines that move on a terminal, JSON lines, or not at all.
 
 Each form is an observer of the run's events; it is called from a thread of its own, while `tick` and `hidden` are
 called from the run's. Everything is on stderr.
@@ -18,15 +18,21 @@ from typing import TextIO
 
 from halo_lang.assist.positions import cells
 from halo_lang.excerpt import visible
+from halo_lang.records import record
 from halo_runtime.cli.narration import ITEM, Tally, describe, elapsed, started
 from halo_runtime.cli.output import emit, is_terminal, paint
+from halo_runtime.cli.tails import Tails, first_cells, sayable
 from halo_runtime.engine.events import InterruptOpened, RunEvent, RunFinished, StageFinished, StageStarted
 
 TICK_SECONDS = 0.1
-"""How often the live line moves."""
+"""How often the live lines move; they are drawn at most twice as often, however much is told."""
 
-_ERASE = "\r\x1b[2K"
-_ELLIPSIS = "…"
+MAX_TAILS = 4
+"""Replies that are shown as they stream, at most; further ones wait for their turn."""
+
+_ERASE_BELOW = "\x1b[J"
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+"""For terminals that give a character more cells than we count: a moving line must stay one."""
 
 
 class Progress:
@@ -141,7 +147,10 @@ class JsonLines(Progress):
 
 
 class LiveLine(PlainLines):
-    """On a terminal: a line for each stage as it ends, and under them one that moves with what runs now."""
+    """On a terminal: a line for each stage as it ends, and under them some that move with what runs now.
+
+    These are the ends of the replies that stream, and the last one is what runs, with the figures so far.
+    """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stream, clock)
@@ -149,37 +158,49 @@ class LiveLine(PlainLines):
         self._closed = False
         self._frame = 0
         self._since: dict[str, float] = {}
-        self._done, self._frames = _signs(stream)
+        self._tails = Tails(clock)
+        self._signs = _signs(stream)
+        self._drawn: tuple[str, ...] = ()
+        self._drawn_at = float("-inf")
 
     def show(self, event: RunEvent) -> None:
-        """Write what stays above the moving line; that itself moves with time only, however many events there are."""
-        line = self._line(event)
-        if line is None:
-            return
-        self.write(f"{_ERASE}{line}")
+        """Write what stays above the moving lines; those move with time only, however many events there are."""
         with self._lock:
-            self._draw()
+            self._tails.add(event)
+        line = self._line(event)
+        if line is not None:
+            self.write(line)
+
+    def write(self, line: str) -> None:
+        """Write a line above the moving ones, now or when nobody else has the terminal any more."""
+        with self._lock:
+            if self._hidden:
+                self._held.append(line)
+            else:
+                due = self._clock() - self._drawn_at >= TICK_SECONDS / 2
+                self._draw(f"{line}\n", moving=due)
 
     def tick(self) -> None:
-        """Move the line."""
+        """Move the moving lines."""
         with self._lock:
             self._frame += 1
-            self._draw()
+            if not self._hidden:
+                self._draw()
 
     def close(self) -> None:
-        """Take the moving line away for good."""
+        """Take the moving lines away for good."""
         with self._lock:
+            if not self._hidden:  # else the terminal is somebody's who asks
+                self._draw(moving=False)
             self._closed = True
-            emit(self._screen, _ERASE)
         super().close()
 
     @contextmanager
     def hidden(self) -> Generator[None]:
-        """Take the moving line away for a while, and let others wait."""
+        """Take the moving lines away for a while, and let others wait."""
         with super().hidden():
             with self._lock:
-                if self._hidden == 1:  # else the line is somebody's prompt
-                    emit(self._screen, _ERASE)
+                self._draw(moving=False)
             yield
 
     def _line(self, event: RunEvent) -> str | None:
@@ -190,20 +211,42 @@ class LiveLine(PlainLines):
             took = self._clock() - self._since.pop(event.path, self._clock())
             if event.kind == ITEM or event.outcome != "completed":
                 return describe(event)
-            return f"{paint('good', self._done, self._screen)} {visible(event.stage)} {self._dim(elapsed(took))}"
+            return f"{paint('good', self._signs.done, self._screen)} {visible(event.stage)} {self._dim(elapsed(took))}"
         return describe(event)
 
-    def _draw(self) -> None:
-        if self._hidden or self._closed:
-            return
+    def _draw(self, above: str = "", *, moving: bool = True) -> None:
+        """Write what stays in the place of the moving lines, and those, where wanted, anew below it: all in one go."""
+        lines = self._moving() if moving and not self._closed else ()
+        block = "\n".join(map(self._dim, lines))
+        text = self._erasing() + above + (f"{_NO_WRAP}{block}{_WRAP}" if block else "")
+        self._drawn = lines
+        if lines:
+            self._drawn_at = self._clock()
+        if text:
+            emit(self._screen, text)
+
+    def _erasing(self) -> str:
+        """What takes the moving lines away, from the end of the last one; a terminal made narrower has folded them."""
+        if not self._drawn:
+            return ""
+        columns = _columns(self._screen)
+        rows = sum(max(1, -(-cells(line) // columns)) for line in self._drawn)
+        return (f"\r\x1b[{rows - 1}A" if rows > 1 else "\r") + _ERASE_BELOW
+
+    def _moving(self) -> tuple[str, ...]:
         running = list(self.tally.running.values())
         if not running:
-            emit(self._screen, _ERASE)
-            return
+            return ()
+        columns, rows = _size(self._screen)
+        encoding = self._screen.encoding or "ascii"
         more = f" and {len(running) - 1} more" if len(running) > 1 else ""
         figures = [*self.tally.figures(), elapsed(self._clock() - self._began)]
-        text = f"{self._frames[self._frame % len(self._frames)]} {visible(running[-1])}{more}: {', '.join(figures)}"
-        emit(self._screen, _ERASE + self._dim(_fitted(text, _columns(self._screen) - 1)))
+        sign = self._signs.frames[self._frame % len(self._signs.frames)]
+        text = f"{sign} {visible(running[-1], keep='')}{more}: {', '.join(figures)}"
+        tails = self._tails.rows(
+            columns - 1, min(MAX_TAILS, rows // 3), encoding, self._signs.border, self._signs.ellipsis
+        )
+        return (*tails, first_cells(sayable(text, encoding), columns - 1, self._signs.ellipsis))
 
     def _dim(self, text: str) -> str:
         return paint("dim", text, self._screen)
@@ -220,29 +263,39 @@ def choose_progress(*, events: bool, quiet: bool) -> Progress:
     return PlainLines(sys.stderr)
 
 
-def _signs(stream: TextIO) -> tuple[str, str]:
-    """The sign of a finished stage and the frames of a running one, such as the encoding has them."""
-    done, frames = "✓", "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+@record
+class _Signs:
+    """What a live view draws with: the sign of a finished stage, the frames of a running one, a border, a cut."""
+
+    done: str = "✓"
+    frames: str = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+    border: str = "│"
+    ellipsis: str = "…"
+
+
+_ASCII_SIGNS = _Signs("*", "-\\|/", "|", "...")
+
+
+def _signs(stream: TextIO) -> _Signs:
+    """The signs, such as the encoding has them."""
+    signs = _Signs()
     try:
-        (done + frames).encode(stream.encoding or "ascii")
+        (signs.done + signs.frames + signs.border + signs.ellipsis).encode(stream.encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return "*", "-\\|/"
-    return done, frames
+        return _ASCII_SIGNS
+    return signs
 
 
 def _columns(stream: TextIO) -> int:
-    """Width of the terminal that the stream is; stdout, which others ask, may be a pipe."""
+    """Width of the terminal that the stream is."""
+    return _size(stream)[0]
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    """Columns and rows of the terminal that the stream is; stdout, which others ask, may be a pipe."""
     try:
-        columns = os.get_terminal_size(stream.fileno()).columns
+        columns, rows = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
-        columns = 0
-    return columns or shutil.get_terminal_size().columns
-
-
-def _fitted(text: str, width: int) -> str:
-    """The text cut to a number of terminal cells: a live line must never wrap."""
-    if cells(text) <= width:
-        return text
-    while text and cells(text) >= width:
-        text = text[: -max(1, (cells(text) - width) // 2)]
-    return text + _ELLIPSIS
+        columns, rows = 0, 0
+    usual = shutil.get_terminal_size()
+    return columns or usual.columns, rows or usual.lines

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from itertools import count
 
 import pytest
 
+from halo_lang.assist.positions import cells
 from halo_runtime.cli.narration import Tally, elapsed
-from halo_runtime.cli.progress import JsonLines, LiveLine, PlainLines, Progress, choose_progress
+from halo_runtime.cli.progress import MAX_TAILS, JsonLines, LiveLine, PlainLines, Progress, choose_progress
+from halo_runtime.cli.tails import KEPT, MARKS, Tails
 from halo_runtime.engine.events import (
     InterruptOpened,
+    ModelDelta,
+    ModelRequested,
     ModelResponded,
     PolicyDecided,
     Printed,
@@ -29,12 +34,32 @@ from halo_runtime.json_types import JsonObject
 
 
 class Screen(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that says it is a terminal, and what such a terminal would show; a row has room for everything."""
 
     encoding = "utf-8"  # pyright: ignore[reportAssignmentType, reportIncompatibleVariableOverride]
 
     def isatty(self) -> bool:
         return True
+
+    def rows(self) -> list[str]:
+        """What stands there from the first row to the one with the cursor."""
+        rows, at = [""], 0
+        for text in re.findall(r"\x1b\[[?\d;]*[A-Za-z]|\r|\n|[^\x1b\r\n]+", self.getvalue()):
+            if text == "\n":
+                at += 1
+                rows += [""] if at == len(rows) else []
+            elif text == "\r":
+                pass  # what follows takes the row away
+            elif text == "\x1b[J":
+                rows[at:] = [""]
+            elif moved := re.fullmatch(r"\x1b\[(\d+)A", text):
+                at -= int(moved[1])
+                assert at >= 0
+            elif not text.startswith("\x1b"):
+                rows[at] += text
+            else:
+                assert text in ("\x1b[?7l", "\x1b[?7h"), text
+        return rows
 
 
 def started(path: str = "Main/0", kind: str = "pipe", stage: str = "|> Bot.reply", line: int = 4) -> StageStarted:
@@ -124,46 +149,161 @@ def test_durations_read_well(seconds: float, text: str) -> None:
     assert elapsed(seconds) == text
 
 
-def last_line(screen: Screen) -> str:
-    return screen.getvalue().rpartition("\r\x1b[2K")[2]
+def requested(path: str = "Main/0/try1", method: str = "reply", attempt: int = 1) -> ModelRequested:
+    return ModelRequested("r", path, "Bot", method, "m", [], attempt)
 
 
-def test_the_live_line_shows_what_runs_now_and_leaves_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+def delta(text: str, path: str = "Main/0/try1") -> ModelDelta:
+    return ModelDelta("r", path, "Bot", text)
+
+
+def answered(path: str) -> ModelResponded:
+    return ModelResponded("r", path, "Bot", "reply", "text", {}, None, 5.0, None)
+
+
+def still() -> float:
+    return 0.0
+
+
+def test_the_live_line_shows_what_runs_now_and_leaves_what_is_done() -> None:
     screen = Screen()
     live = LiveLine(screen, map(float, count()).__next__)
     live(started())
     live.tick()
-    assert last_line(screen).startswith("⠙ |> Bot.reply: ")
+    assert screen.rows()[-1].startswith("⠙ |> Bot.reply: ")
     live(started("Main/0/item1", "item", "Bot.other"))
     live.tick()
-    assert "Bot.other and 1 more: " in last_line(screen)
+    assert "Bot.other and 1 more: " in screen.rows()[-1]
     live(finished("Main/0/item1", "item"))
     live(finished())
-    assert last_line(screen) == ""
-    assert "✓ |> Bot.reply " in screen.getvalue()
+    assert re.fullmatch(r"✓ \|> Bot.reply \d+.0 s", screen.rows()[0])
+    assert screen.rows()[1:] == [""]
 
 
-def test_the_live_line_never_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
+def test_replies_are_shown_above_it_as_they_stream_and_taken_away_when_they_are_there() -> None:
+    screen = Screen()
+    live = LiveLine(screen, still)
+    for event in (started(), requested(), requested("Main/0/b/try1", "other"), delta("one\n\n  two")):
+        live(event)
+    live.tick()
+    assert screen.rows()[:-1] == ["  Bot.reply 0.0 s │ one two"]
+    live(delta("three", "Main/0/b/try1"))
+    live(delta(" and", "Main/0/try1"))
+    live.tick()
+    assert screen.rows()[:-1] == ["  Bot.reply 0.0 s │ one two and", "  Bot.other 0.0 s │ three"]
+    live(answered("Main/0/try1"))
+    live(answered("Main/0/b/try1"))
+    live.tick()
+    assert [row.partition(":")[0] for row in screen.rows()] == ["⠸ |> Bot.reply"]
+
+
+def test_a_try_that_failed_takes_its_text_away_and_the_next_one_says_that_it_is_another() -> None:
+    screen = Screen()
+    live = LiveLine(screen, still)
+    for event in (started(), requested(), delta("half a"), responded(error={"message": "gone"})):
+        live(event)
+    live(ModelResponded("r", "Main/0/try1", "Bot", "reply", None, {}, None, 1.0, {"message": "gone"}))
+    live(RetryScheduled("r", "Main/0", 2, 1.0, "gone"))
+    live(requested("Main/0/try2", attempt=2))
+    live(delta("whole", "Main/0/try2"))
+    live.tick()
+    assert screen.rows()[:-1] == ["retry 2 in 1.0 s: gone", "  Bot.reply (try 2) 0.0 s │ whole"]
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [finished(outcome="cancelled"), RunFinished("r", "Main", "failed", None, None)],
+)
+def test_the_text_of_a_call_that_was_cancelled_goes_with_its_stage(ending: RunEvent) -> None:
+    screen = Screen()
+    live = LiveLine(screen, still)
+    for event in (started("Main/1"), started(), requested(), delta("half a"), ending):
+        live(event)
+    live.tick()
+    assert not any("half a" in row for row in screen.rows())
+
+
+def test_of_many_replies_some_are_shown() -> None:
+    screen = Screen()
+    live = LiveLine(screen, still)
+    live(started())
+    for number in range(500):
+        live(requested(f"Main/0/item{number}/try1"))
+        live(delta("text", f"Main/0/item{number}/try1"))
+    live.tick()
+    assert len(screen.rows()) == MAX_TAILS + 1
+
+
+@pytest.mark.parametrize("size", [20, 60])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "日本語" * 500,
+        "a" * 5000,
+        "e" + "\u0301" * 5000,
+        "👨\u200d👩\u200d👧 " * 500,
+        "\u202e\x1b]0;title\x07" * 300,
+        "\x00\r\n\t\x9b2J" * 500,
+    ],
+)
+def test_moving_lines_never_wrap_and_never_act(text: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(size))
     screen = Screen()
     live = LiveLine(screen)
-    live(started(stage="日本語" * 50))
+    live(started(stage=text))
+    live(requested())
+    live(delta(text))
     live.tick()
-    assert last_line(screen).endswith("…")
-    assert len(last_line(screen)) <= 12
+    tail, line = screen.rows()
+    assert "…" in line
+    assert cells(line) < size
+    assert cells(tail) < size
+    assert len(line + tail) < size * 2 * MARKS
+    assert line.isprintable() or "\u200d" in line  # a joiner alone is none of the printable characters
+
+
+def test_a_moving_line_does_not_begin_with_half_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    screen = Screen()
+    live = LiveLine(screen, still)
+    for event in (started(), requested(), delta("e\u0301" * 100)):
+        live(event)
+    live.tick()
+    assert screen.rows()[0] == "  Bot.reply 0.0 s │ …" + "e\u0301" * 18
+
+
+def test_what_is_kept_of_a_reply_is_bounded() -> None:
+    tails = Tails(still)
+    tails.add(requested())
+    for _ in range(1000):
+        tails.add(delta("x" * 1000))
+    assert tails.rows(10**6, 1, "utf-8", "│", "…") == ["  Bot.reply 0.0 s │ " + "x" * KEPT]
+
+
+def test_a_terminal_that_was_made_narrower_has_folded_what_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    live = LiveLine(screen, still)
+    for event in (started(), requested(), delta("x" * 200)):
+        live(event)
+    live.tick()
+    screen.seek(0)
+    screen.truncate()
+    monkeypatch.setenv("COLUMNS", "50")
+    with live.hidden():
+        assert screen.getvalue() == "\r\x1b[2A\x1b[J"  # 99 cells on 2 rows, and the short line
 
 
 def test_the_live_line_keeps_out_of_the_way_of_a_question() -> None:
     screen = Screen()
     live = LiveLine(screen)
     live(started())
+    live.tick()
     with live.hidden():
         live.tick()
         live(started("Main/1"))
-        assert last_line(screen) == ""
+        assert screen.rows() == [""]
     live.tick()
-    assert "Bot.reply" in last_line(screen)
+    assert "Bot.reply" in screen.rows()[-1]
 
 
 @pytest.mark.parametrize("form", [PlainLines, LiveLine])
@@ -187,21 +327,38 @@ def test_lines_that_wait_are_written_before_the_end() -> None:
         assert screen.getvalue() == "printed\n"
 
 
-def test_many_items_are_not_drawn_one_by_one() -> None:
+def test_many_items_and_deltas_are_not_drawn_one_by_one() -> None:
     screen = Screen()
     live = LiveLine(screen)
     for number in range(10_000):
         live(started(f"Main/0/item{number}", "item"))
+        live(requested(f"Main/0/item{number}/try1"))
+        live(delta("x", f"Main/0/item{number}/try1"))
+        live(answered(f"Main/0/item{number}/try1"))
         live(finished(f"Main/0/item{number}", "item"))
     assert screen.getvalue() == ""
+
+
+def test_the_moving_lines_are_drawn_a_few_times_a_second_however_much_is_printed() -> None:
+    screen = Screen()
+    time = [0.0]
+    live = LiveLine(screen, lambda: time[0])
+    live(started())
+    for number in range(1000):
+        time[0] = number / 1000
+        live(Printed("r", "p", "print", f"line {number}"))
+    assert screen.getvalue().count("Bot.reply") <= 21
+    assert screen.rows()[:1000] == [f"line {number}" for number in range(1000)]
 
 
 def test_signs_fit_a_narrow_encoding() -> None:
     screen = Screen()
     screen.encoding = "ascii"  # pyright: ignore[reportAttributeAccessIssue]
     live = LiveLine(screen)
-    live(started())
+    for event in (started(), requested(), delta("é日" * 100)):
+        live(event)
     live.tick()
+    assert all(len(row) < 100 for row in screen.rows())
     live(finished())
     assert screen.getvalue().isascii()
 
