@@ -9,7 +9,7 @@ import asyncio
 import ipaddress
 import json
 import zlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Set
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import field
 from functools import lru_cache
@@ -20,8 +20,9 @@ from weakref import WeakKeyDictionary
 from halo_lang.records import record
 from halo_runtime.errors import Fault, ModelError
 from halo_runtime.json_types import Json, JsonObject, is_object
-from halo_runtime.models.complaints import CONTEXT_FULL, QUOTA_OF_THE_DAY, read_complaint
-from halo_runtime.models.retry import is_retryable, retry_after
+from halo_runtime.models.complaints import CONTEXT_FULL, read_complaint
+from halo_runtime.models.refusals import SHORTEN, may_pass, usual_advice
+from halo_runtime.models.retry import retry_after
 from halo_runtime.models.troubles import detail_of, is_the_proxys, through, trouble_of
 from halo_runtime.redaction import Redactor
 from halo_runtime.version import __version__
@@ -241,20 +242,19 @@ class JsonService:
         """The error for a status that is no success."""
         complaint = read_complaint(answer.content)
         detail = self._clean(complaint.message)
-        hopeless = _of_code(_HOPELESS, complaint.codes) if answer.status == 429 else ""
-        usual = hopeless or _of_code(_REASONS, complaint.codes) or _ADVICE.get(answer.status, "")
+        usual = usual_advice(answer.status, complaint.codes)
         advice = self._filled(self.endpoint.advice.get(answer.status, usual))
         told = f": {detail.removesuffix('.') if advice else detail}" if detail else ""
         asked = retry_after(answer.headers)
         error = ModelError(
             self._named(f"answered {answer.status}{told}{advice}"),
-            retryable=_may_retry(answer, bool(hopeless)) and (repeatable or answer.status < 500),
+            retryable=may_pass(answer.status, complaint.codes, answer.headers) and (repeatable or answer.status < 500),
             status=answer.status,
             retry_after=complaint.retry_after if asked is None else asked,
             detail=detail or None,
         )
         if answer.status in (400, 413) and CONTEXT_FULL in complaint.codes:
-            error.code, error.hint = "context_overflow", _SHORTEN
+            error.code, error.hint = "context_overflow", SHORTEN
         return error
 
     def _document(self, answer: Answer, repeatable: bool = True) -> JsonObject:
@@ -286,35 +286,6 @@ class JsonService:
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"
-_SHORTEN: Final = "the model's context is full: give the call less to read, or take a model with more room"
-_OUT_OF_CREDIT: Final = "; the account behind {key} has no credit left"
-_NO_CREDIT: Final = (
-    "insufficient_quota",
-    "credit_balance_exhausted",
-    "organization_spend_limit_exceeded",
-    "project_spend_limit_exceeded",
-    "organization_usage_limit_exceeded",
-    "enforced_spend_limit_reached",
-    "contract_spend_limit_reached",
-    "linked_organization_spend_limit_reached",
-)
-_HOPELESS: Final = {
-    **dict.fromkeys(_NO_CREDIT, _OUT_OF_CREDIT),
-    QUOTA_OF_THE_DAY: "; the quota of the account behind {key} is used up for today, or allows none of this model",
-}
-"""Codes of a 429 that no waiting helps against, and what is so."""
-
-_REASONS: Final = {"API_KEY_INVALID": "; check {key}"}
-"""What to do, by a service's own code, where the status says too little."""
-
-_ADVICE: Final = {
-    **dict.fromkeys((301, 302, 303, 307, 308), "; it redirects and is not followed: set {url} to the final address"),
-    401: "; check {key}",
-    402: _OUT_OF_CREDIT,
-    403: "; the account behind {key} may not use this model",
-    404: "; check the model's name and {url}",
-}
-"""What to do, by status."""
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------
@@ -372,12 +343,3 @@ def _pairs(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
 
 def _kind(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _of_code(advice: Mapping[str, str], codes: Set[str]) -> str:
-    return next((text for code, text in advice.items() if code in codes), "")
-
-
-def _may_retry(answer: Answer, hopeless: bool) -> bool:
-    verdict = {"true": True, "false": False}.get(answer.headers.get("x-should-retry", "").lower())
-    return is_retryable(answer.status) and not hopeless if verdict is None else verdict
