@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final, TypeAlias, final
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.keeping import Fork, KeptRuns
     from halo_runtime.preflight import Preflight
+    from halo_runtime.preview import CallPreview, FoundCall
     from halo_runtime.store.files import FileRunStore
 
 
@@ -238,6 +239,22 @@ class Runtime:
         """What `fork` would reuse and run anew, stage by stage, with nothing done."""
         fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, None)
         return await self._stored().preflight(self._engine.plan(program), fork)
+
+    def agent_calls(self, program: Program | Analysis) -> Iterator[FoundCall]:
+        """The agent calls of a program, in its order. Raises ProgramError."""
+        from halo_runtime.preview import find_calls  # runs do not need it
+
+        return find_calls(self._engine.plan(program))
+
+    def preview(self, program: Program | Analysis, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
+        """What one of its agent calls would send, with nothing sent, called or asked.
+
+        `given` are arguments, and results of earlier stages, by the call's `names`; what is missing stays visible as a
+        placeholder. Raises ProgramError, and ConfigError for a policy that cannot be enforced.
+        """
+        from halo_runtime.preview import preview  # see `agent_calls`
+
+        return preview(self._engine, self._engine.plan(program), found, given)
 
     def stop(self, run_id: str) -> bool:
         """Cancel a run: requests are cancelled, its result has status `interrupted`. False when it is not running."""

@@ -149,6 +149,11 @@ class Execution:
                 await asyncio.to_thread(run.emitter.close)
 
     @property
+    def frame(self) -> Frame:
+        """The state of the pipeline's call: before the run, for who only wants to know what it would do."""
+        return self._frame
+
+    @property
     def unfinished(self) -> tuple[nodes.Call, ...]:
         """After a rehearsal: the calls that are still to be done."""
         return tuple(self._run.unfinished)

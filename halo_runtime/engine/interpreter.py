@@ -19,6 +19,7 @@ from halo_runtime.engine.controller import (
 )
 from halo_runtime.engine.effects import NO_ORIGINS, Halted, Paused, ending_of
 from halo_runtime.engine.events import StageFinished, StageStarted
+from halo_runtime.engine.expressions import Scope
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import StagePlan
 from halo_runtime.engine.reach import unfinished_calls
@@ -54,13 +55,7 @@ async def _run_in_time(frame: Frame) -> None:
 
 async def _run(frame: Frame) -> None:
     plan, run = frame.plan, frame.run
-    arguments = list(frame.input.values())
-    frame.flow(
-        arguments[0] if len(arguments) == 1 else dict(frame.input),
-        NO_ORIGINS.union(*frame.input_origins.values()),
-    )
-    if plan.start is not None:
-        frame.flow(plan.start.evaluate(frame), frame.origins_of_all(plan.start.paths))
+    begin(frame, frame)
     step = _controlled_step if run.controlled else _step
     index, count = 0, len(plan.stages)
     while index < count:
@@ -117,6 +112,17 @@ def _finished(frame: Frame, stage: StagePlan, path: str, outcome: str, value: Js
     shown = redacted(value)
     stored = {name: shown if kept is value else redacted(kept) for name, kept in frame.stored.items()}
     run.emitter.emit(StageFinished(run.run_id, path, info.kind, info.label, info.place.line, outcome, shown, stored))
+
+
+def begin(frame: Frame, scope: Scope) -> None:
+    """Let flow what flows first: the start value, else the only argument, else the object of all (spec 2.2)."""
+    plan, arguments = frame.plan, list(frame.input.values())
+    frame.flow(
+        arguments[0] if len(arguments) == 1 else dict(frame.input),
+        NO_ORIGINS.union(*frame.input_origins.values()),
+    )
+    if plan.start is not None:
+        frame.flow(plan.start.evaluate(scope), frame.origins_of_all(plan.start.paths))
 
 
 # --- under a debugger ---------------------------------------------------------------------------------------

@@ -68,6 +68,11 @@ class Anthropic:
         reply = read_reply(message, body, names, self._service.error)
         return replace(reply, warnings=warnings + reply.warnings)
 
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """What the model's family leaves out."""
+        model = request.model.removeprefix("anthropic/")
+        return request_body(request, model, tool_names(request), self._refused[model])[1]
+
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, field
 from decimal import Decimal
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
@@ -186,6 +186,18 @@ class ModelProvider(Protocol):
 
     async def close(self) -> None:
         """Free what the provider holds (connections, a loaded model)."""
+        ...
+
+
+@runtime_checkable
+class Forecasting(Protocol):
+    """A provider that can say beforehand what it would leave out of a request."""
+
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """The warnings that the reply would come with for that; nothing is sent, and no key is needed.
+
+        Raises ModelError where the service could not be asked like that at all.
+        """
         ...
 
 

@@ -97,6 +97,10 @@ class Gemini:
         left_out = tuple(f"{model} does not take {name}; it was left out" for name in made)
         return replace(reply, warnings=self._warnings + left_out + reply.warnings)
 
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """What the model's family leaves out."""
+        return self._warnings + _body(request, _PREFIXES.sub("", request.model), tool_names(request))[1]
+
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem

@@ -56,6 +56,10 @@ class LocalModel:
             reply, model_used=f"local/{MODEL_NAME}", cost=Decimal(0), warnings=_warnings(request) + reply.warnings
         )
 
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """What the model cannot do."""
+        return _warnings(request)
+
     def missing(self) -> str | None:
         """The package that is missing and how to install it."""
         if find_spec("xllamacpp") is None or model_file() is None:

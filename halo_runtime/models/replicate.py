@@ -78,6 +78,10 @@ class Replicate:
             raise
         return self._reply(prediction, request)
 
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """What the service does not take."""
+        return _warnings(request, cut=False)
+
     def missing(self) -> str | None:
         """Why no request could be sent: no token, or an address that a token must not go to."""
         return self._problem

@@ -56,6 +56,12 @@ class Storage:
     alone: str | None
     binding: str | None
 
+    def names(self) -> list[tuple[str | None, str]]:
+        """The names as namespace (None for a name of its own) and name, those that say most last."""
+        in_namespace = (self.callee, self.method) if self.callee is not None and self.method is not None else None
+        alone = [(None, name) for name in (self.alone, self.binding) if name is not None]
+        return [*([in_namespace] if in_namespace else []), *alone]
+
     def store(self, frame: Frame, outcome: Outcome) -> None:
         """Write a result and what came beside it; the later one of the same name wins."""
         value, origins, writes = outcome

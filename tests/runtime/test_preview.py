@@ -1,0 +1,254 @@
+"""What agent calls would send, foretold: the same as is sent, and visible holes where values are not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import halo_lang
+from halo_runtime.models.base import ModelRequest
+from halo_runtime.policies import output
+from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall
+from halo_runtime.preview import CallPreview
+from halo_runtime.runtime import Runtime
+from tests.runtime.support import StubTool, runtime, stubbed
+
+AGENT = """agent A [openai/gpt-4o-mini, temp: 0.2]
+  system "You know {{topic}}."
+  equips Sh
+tool Sh: Bash(allow: ["*"])
+"""
+
+
+def previews(text: str, given: dict[str, Any] | None = None, world: Runtime | None = None) -> list[CallPreview]:
+    """A preview of every call of a program, each with what of `given` it can take."""
+    world = world or runtime()
+    program = halo_lang.parse(text)
+    values = given or {}
+    return [
+        world.preview(program, found, {name: values[name] for name in found.names & values.keys()})
+        for found in world.agent_calls(program)
+    ]
+
+
+def user(preview: CallPreview) -> str:
+    assert preview.request is not None
+    return preview.request.messages[-1].content
+
+
+def unknown(preview: CallPreview) -> dict[str, str | None]:
+    return {found.placeholder: found.name for found in preview.unknown}
+
+
+# --- the same as is sent --------------------------------------------------------------------------------------
+
+WHOLE = """schema Facts { title: String }
+agent A [openai/gpt-4o-mini, temp: 0.2, max_tokens: 50]
+  system "You know {{topic}}."
+  equips Sh
+tool Sh: Bash(allow: ["*"])
+pipeline Main(topic: String, items: List) -> Facts:
+  topic
+    |> A.outline("About {{topic}}.") as plan
+    |? (plan != "")
+    |> A.refine(tone: "dry", n: 2.0)
+    |* { A.left("L {{plan}}"), A.right("R {{A.outline}}") } as sides
+    |* each(item in items) => A.check("{{index}}: {{item.name}}", item, tools: auto) as checked
+    |> System.Print("seen {{sides.left}}")
+    |> System.Value(checked)
+    |> A.run("Title it.", checked, tool: Sh, command: "ls {{topic}}", temperature: 1, tool_result_chars: 3)
+"""
+REPLIES = {
+    "outline": "a plan", "refine": "refined", "left": "l", "right": "r", "check": "ok", "run": '{"title": "T"}',
+}  # fmt: skip
+
+
+async def test_every_call_of_a_program_is_foretold_to_the_letter_when_its_values_are_given() -> None:
+    sent: list[ModelRequest] = []
+
+    async def answer(request: ModelRequest) -> str:
+        sent.append(request)
+        return REPLIES[request.method]
+
+    world, _ = stubbed(answer)
+    world.register_tool_provider("Bash", StubTool(lambda method, args: "abcdef"))
+    program = halo_lang.parse(WHOLE)
+    inputs: dict[str, Any] = {"topic": "cats", "items": [{"name": "x"}]}
+    assert (await world.run(program, "Main", inputs)).status == "completed"
+    given = {**inputs, "plan": "a plan", "refine": "refined", "left": "l", "right": "r", "checked": ["ok"]}
+    foretold = [preview.request for preview in previews(WHOLE, {**given, "Sh.run": "abcdef"}, world)]
+    assert foretold == sent
+    assert len(sent) == 6
+
+
+def test_without_values_the_placeholders_stay_and_are_named_with_what_they_wait_for() -> None:
+    outline, refine, left, _, check, run = previews(WHOLE)
+    assert user(outline) == "Task: outline\n\nInstructions:\nAbout {{topic}}."
+    assert unknown(outline) == {"{{topic}}": "topic"}
+    assert user(refine).endswith("Input:\n{{plan}}")
+    assert user(left).endswith("L {{plan}}")
+    assert user(check).endswith("{{index}}: {{item.name}}\n\nInput:\n{{item}}")
+    assert {found.source for found in check.unknown} >= {"an item of `|* each(item) => A.check`, line 12"}
+    assert user(run).endswith("Input:\n{{checked}}\n\nTool result (Sh.run):\n{{Sh.run}}")
+    assert {found.source for found in run.unknown} >= {"`|* each(item) => A.check`, line 12"}
+
+
+def test_nothing_is_sent_and_no_tool_is_called() -> None:
+    world, model = stubbed(lambda request: asyncio.sleep(0, ""))
+    tool = StubTool(lambda method, args: "x")
+    world.register_tool_provider("Bash", tool)
+    assert len(previews(WHOLE, world=world)) == 6
+    assert (model.requests, tool.calls, tool.config) == ([], [], None)
+
+
+# --- what flows -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stages", "given", "text"),
+    [
+        ("1 |> A.go()", {}, "1"),
+        ("x |> A.go()", {"x": [1]}, "[1]"),
+        ('"say {{x}}" |> A.go()', {}, "say {{x}}"),
+        ("x.deep |> A.go()", {}, "{{x.deep}}"),
+        ("x |> System.Log() |? (x == 1) |> A.go()", {"x": 1}, "1"),
+        ("x |> System.Value([x, y]) |> A.go()", {"x": 1}, '[1,"{{y}}"]'),
+        ("x |> System.Pick(x) as few |> A.go()", {"x": 1}, "{{few}}"),
+        ("x |> System.Pick(x) as few |> A.go()", {"few": {"a": 1}}, '{"a":1}'),
+        ('x |! yield("?") as said |> A.go()', {}, "{{said}}"),
+        ('x |! yield("?") |> A.go()', {}, "{{current}}"),
+        ('x |! yield("?") |> A.go()', {"current": "no"}, "no"),
+        ("x ~> listen(UI.Click) |> A.go()", {}, "{{UI.Click}}"),
+        ("x ~> listen(UI.Click) |> A.go()", {"UI.Click": 7}, "7"),
+        ("x |* { System.Value(1) as one, B() } |> A.go()", {}, '{"one":"{{one}}","B":"{{B}}"}'),
+        ("x |* { System.Value(1) as one, B() } |> A.go()", {"one": 1, "B": 2}, '{"one":1,"B":2}'),
+        ("x |* { System.Value(1) as one, B() } as both |> A.go()", {"both": 3}, "3"),
+        ("x |? { (x == 1) => System.Value(1), else => B() } as way |> A.go()", {}, "{{way}}"),
+        ("x |* each(i in x) => B() as done |> A.go()", {}, "{{done}}"),
+        ("x |* each(i in x) => A.go()", {"x": [{"n": 5}, 6]}, '{"n":5}'),
+        ("x |* each(i in x) => A.go()", {"x": [], "i": 9}, "9"),
+        ("x |> B() |> A.go()", {}, "{{B}}"),
+    ],
+)
+def test_the_flowing_value_is_followed_as_far_as_it_is_known(stages: str, given: dict[str, Any], text: str) -> None:
+    program = f"{AGENT}pipeline B() -> Result: 1\npipeline Main(x: Any, y: Any, topic: Any) -> Result: {stages}"
+    assert user(previews(program, given)[0]).endswith(f"Input:\n{text}")
+
+
+def test_a_result_that_is_given_stands_under_all_its_names() -> None:
+    text = (
+        f"{AGENT}pipeline Main(topic: Any) -> Result: 1 |> A.one() as uno "
+        '|> A.two("{{uno}} {{one}} {{A.one}} {{context.data.A.one}} {{uno.n}}")'
+    )
+    for name in ("uno", "one", "A.one"):
+        assert "1 1 1 1 {{uno.n}}" not in user(previews(text, {name: {"n": 1}})[1])
+        assert '{"n":1} {"n":1} {"n":1} {"n":1} 1' in user(previews(text, {name: {"n": 1}})[1])
+
+
+def test_a_field_that_a_given_value_does_not_have_is_missing_as_in_a_run() -> None:
+    text = f'{AGENT}pipeline Main(x: Any, topic: Any) -> Result: x |> A.go("{{{{x.no}}}}", x.no)'
+    (preview,) = previews(text, {"x": {}, "topic": "t"})
+    assert user(preview).endswith("Instructions:\n{{x.no}}\n\nInput:\nnull")
+    assert preview.unknown == ()
+
+
+def test_the_figures_of_the_run_are_not_known() -> None:
+    text = f"{AGENT}pipeline Main(topic: Any) -> Result: 1 |> A.go(context.meta.cost)"
+    (preview,) = previews(text, {"topic": "t"})
+    assert user(preview).endswith("{{context.meta.cost}}")
+    assert unknown(preview) == {"{{context.meta.cost}}": None}
+
+
+# --- settings, tools, schema ----------------------------------------------------------------------------------
+
+
+def test_a_setting_that_is_not_known_is_left_out_and_said() -> None:
+    text = f"{AGENT}pipeline Main(x: Any, topic: Any) -> Result: x |> A.go(temperature: x, max_tokens: 5)"
+    (preview,) = previews(text, {"topic": "t"})
+    assert preview.settings == {"max_tokens": 5}
+    assert preview.warnings == ("temperature is not known yet ({{x}}), so it is left out here",)
+
+
+def test_a_setting_that_cannot_be_is_the_error_of_the_run() -> None:
+    text = f"{AGENT}pipeline Main(x: Any, topic: Any) -> Result: x |> A.go(temperature: x)"
+    (preview,) = previews(text, {"x": "warm"})
+    assert preview.request is None
+    assert preview.error is not None
+    assert preview.error.message == "A.go: temperature must be a number, not warm"
+
+
+def test_the_tool_before_the_prompt_is_told_with_what_is_wrong_with_its_arguments() -> None:
+    text = f"{AGENT}pipeline Main(x: Any, topic: Any) -> Result: x |> A.run(command: x, tool: Sh)"
+    (right,), (wrong,) = previews(text, {"x": "ls"}), previews(text, {"x": 7})
+    assert right.first_tool is not None
+    assert (right.first_tool.arguments, right.first_tool.problem) == ({"command": "ls"}, None)
+    assert wrong.first_tool is not None
+    assert "command" in (wrong.first_tool.problem or "")
+
+
+def test_functions_are_offered_with_their_schemas_and_the_reply_has_one() -> None:
+    text = f"schema S {{ n: Number }}\n{AGENT}pipeline Main(topic: Any) -> S: 1 |> A.go(tools: auto)"
+    document = previews(text)[0].to_json()
+    assert [tool["name"] for tool in document["tools"]] == ["Sh_run"]
+    assert document["tools"][0]["parameters"]["required"] == ["command"]
+    assert document["schema"]["required"] == ["n"]
+    assert document["jsonAsked"] is True
+
+
+def test_what_the_family_leaves_out_is_said() -> None:
+    text = "agent C [anthropic/claude-opus-5-1, temp: 1]\npipeline Main(x: Any) -> Result: x |> C.go()"
+    assert previews(text)[0].warnings == ("claude-opus-5-1 does not take temperature; it was left out",)
+
+
+def test_a_model_that_leads_nowhere_is_said() -> None:
+    (preview,) = previews("agent C [openai/x]\npipeline Main(x: Any) -> Result: x |> C.go()", {}, runtime(model="what"))
+    assert preview.model == "what"
+    assert "names no service" in preview.warnings[0]
+
+
+# --- policies -------------------------------------------------------------------------------------------------
+
+
+class _Words:
+    """A rule that takes out "secret" and blocks "forbidden", in what is sent."""
+
+    points: frozenset[Point] = frozenset({"input"})
+
+    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
+        if "forbidden" in text:
+            return Decision("block", "a forbidden word")
+        return Decision("redact", None, text.replace("secret", "[X]")) if "secret" in text else ALLOW
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "actions", "blocked"),
+    [
+        ("fine", "fine", [], False),
+        ("a secret", "a [X]", ["redact"], False),
+        ("forbidden", "forbidden", ["block"], True),
+    ],
+)
+def test_input_rules_are_applied_and_said(
+    value: str, text: str, actions: list[str], blocked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "max_length", lambda args: _Words())
+    program = (
+        "policy P: MaxLength(5)\nagent A [openai/gpt-4o-mini]\n  requires P\n"
+        "pipeline Main(x: Any) -> Result: x |> A.go()"
+    )
+    (preview,) = previews(program, {"x": value})
+    assert user(preview).endswith(f"Input:\n{text}")
+    assert [line["action"] for line in preview.policies] == actions
+    assert [line["reason"] is not None for line in preview.policies] == [blocked] * len(actions)
+    assert preview.is_blocked is blocked
+
+
+def test_a_preview_is_json() -> None:
+    import json
+
+    for preview in previews(WHOLE):
+        assert json.loads(json.dumps(preview.to_json())) == preview.to_json()
+    assert replace(previews(WHOLE)[0], request=None).to_json()["messages"] is None
