@@ -18,13 +18,13 @@ from halo_runtime.engine.engine import Engine
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.foresight import Foresight, Unknown, agent_calls, mentions, names_of, placeholder
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine
+from halo_runtime.engine.guards import BoundRule, examine
 from halo_runtime.engine.journal import Journal
 from halo_runtime.engine.plan import Plan, StagePlan
 from halo_runtime.errors import ConfigError, HaloError, Place
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Forecasting, ModelRequest
-from halo_runtime.policies.base import PolicyCall
+from halo_runtime.policies.base import Examined, JudgedRule, PolicyCall
 from halo_runtime.prompts import ToolResult
 from halo_runtime.results import error_to_json
 from halo_runtime.values import text_of
@@ -117,7 +117,7 @@ def find_calls(plan: Plan) -> Iterator[FoundCall]:
             yield FoundCall(pipeline.name, stage, call, frozenset(names_of(pipeline) | tool))
 
 
-def preview(engine: Engine, plan: Plan, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
+async def preview(engine: Engine, plan: Plan, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
     """One call with the values `given`, by its `names`. Raises ConfigError as a run would."""
     pipeline = plan.pipeline(found.pipeline)
     arguments = {name: given.get(name, placeholder(name)) for name in pipeline.parameters}
@@ -125,7 +125,7 @@ def preview(engine: Engine, plan: Plan, found: FoundCall, given: Mapping[str, Js
     frame = engine.prepare(plan, order).frame
     foresight = Foresight(frame, given)
     foresight.go_to(found.stage)
-    return _Preview(engine, frame, foresight, found.call).made()
+    return await _Preview(engine, frame, foresight, found.call).made()
 
 
 class _Preview:
@@ -140,7 +140,7 @@ class _Preview:
         self._notes: list[str] = []
         self._policies: list[JsonObject] = []
 
-    def made(self) -> CallPreview:
+    async def made(self) -> CallPreview:
         call, frame = self._call, self._frame
         request: ModelRequest | None = None
         settings: JsonObject = {}
@@ -153,7 +153,7 @@ class _Preview:
             parameters = parameters_of(known, self._scope)
             first, result = self._first_tool(values, parameters)
             messages = first_messages(known, self._scope, values, parameters, result)
-            request = self._guarded(model_request(known, self._model, values, messages))
+            request = await self._guarded(model_request(known, self._model, values, messages))
         except HaloError as failure:
             failure.place = failure.place or call.place
             error = failure
@@ -200,22 +200,34 @@ class _Preview:
         limit = settings.tool_result_chars if self._scope.is_known(result) else len(text_of(result))
         return FirstToolCall(tool, call.method, arguments, problem), ToolResult(label, result, limit)
 
-    def _guarded(self, request: ModelRequest) -> ModelRequest:
+    async def _guarded(self, request: ModelRequest) -> ModelRequest:
         """The request as the input rules leave it."""
         call = self._call
-        rules = self._frame.run.rules(call.agent)
         guarded = PolicyCall(call.agent.name, call.method, self._model)
+        rules = self._rules_without_models()
         messages = list(request.messages)
         told = self._frame.strand.violations
         for number, message in enumerate(messages):
             before = len(told)
-            verdict = examine(self._frame, self._frame.path, rules, "input", message.content, guarded)
-            self._policies += [{**line, "message": number, "reason": None} for line in told[before:]]
-            blocks = [line for line in self._policies if line["action"] == "block" and line["reason"] is None]
+            examined = Examined("input", message.content, guarded, role=message.role)
+            verdict = await examine(self._frame, self._frame.path, rules, examined)
+            found: list[JsonObject] = [{**line, "message": number, "reason": None} for line in told[before:]]
+            blocks = (line for line in found if line["action"] == "block")
             for line, reason in zip(blocks, verdict.reasons, strict=True):
                 line["reason"] = reason
+            self._policies += found
             messages[number] = replace(message, content=verdict.text)
         return replace(request, messages=tuple(messages))
+
+    def _rules_without_models(self) -> list[BoundRule]:
+        """The agent's rules but those that ask a model: nothing is sent here."""
+        rules: list[BoundRule] = []
+        for bound in self._frame.run.rules(self._call.agent):
+            if not isinstance(bound.rule, JudgedRule):
+                rules.append(bound)
+            elif "input" in bound.rule.points:
+                self._notes.append(f"policy {bound.policy}, rule {bound.text} asks a model, so it is not applied here")
+        return rules
 
     def _forecast(self, request: ModelRequest) -> Sequence[str]:
         """What the model's family leaves out of a request."""

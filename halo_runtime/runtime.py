@@ -246,7 +246,7 @@ class Runtime:
 
         return find_calls(self._engine.plan(program))
 
-    def preview(self, program: Program | Analysis, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
+    async def preview(self, program: Program | Analysis, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
         """What one of its agent calls would send, with nothing sent, called or asked.
 
         `given` are arguments, and results of earlier stages, by the call's `names`; what is missing stays visible as a
@@ -254,7 +254,7 @@ class Runtime:
         """
         from halo_runtime.preview import preview  # see `agent_calls`
 
-        return preview(self._engine, self._engine.plan(program), found, given)
+        return await preview(self._engine, self._engine.plan(program), found, given)
 
     def stop(self, run_id: str) -> bool:
         """Cancel a run: requests are cancelled, its result has status `interrupted`. False when it is not running."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
@@ -46,13 +47,19 @@ def _show(options: PromptOptions, analysis: Analysis) -> None:
     runtime = Runtime(model=options.model)
     found = _meant(options, program, list(runtime.agent_calls(analysis)))
     given = _given(options, program, found)
-    previews = [runtime.preview(analysis, call, values) for call, values in zip(found, given, strict=True)]
+    previews = asyncio.run(_previews(runtime, analysis, found, given))
     clean = runtime.redactor
     if options.as_json:
         tell_json(clean.json({"file": program.source.path, "calls": [preview.to_json() for preview in previews]}))
         return
     text = clean.text("\n\n\n".join("\n".join(_lines(preview)) for preview in previews))
     tell(visible(text, keep="\t\n\x1b") if is_terminal(sys.stdout) else text)
+
+
+async def _previews(
+    runtime: Runtime, analysis: Analysis, found: list[FoundCall], given: list[dict[str, Json]]
+) -> list[CallPreview]:
+    return [await runtime.preview(analysis, call, values) for call, values in zip(found, given, strict=True)]
 
 
 # --- which calls ---------------------------------------------------------------------------------------------

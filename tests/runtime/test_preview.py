@@ -11,7 +11,7 @@ import pytest
 import halo_lang
 from halo_runtime.models.base import ModelRequest
 from halo_runtime.policies import output
-from halo_runtime.policies.base import ALLOW, Decision, Point, PolicyCall
+from halo_runtime.policies.base import ALLOW, AskModel, Decision, Examined, Finding, Point
 from halo_runtime.preview import CallPreview
 from halo_runtime.runtime import Runtime
 from tests.runtime.support import StubTool, runtime, stubbed
@@ -25,11 +25,13 @@ tool Sh: Bash(allow: ["*"])
 
 def previews(text: str, given: dict[str, Any] | None = None, world: Runtime | None = None) -> list[CallPreview]:
     """A preview of every call of a program, each with what of `given` it can take."""
-    world = world or runtime()
+    return asyncio.run(previewed(text, given or {}, world or runtime()))
+
+
+async def previewed(text: str, given: dict[str, Any], world: Runtime) -> list[CallPreview]:
     program = halo_lang.parse(text)
-    values = given or {}
     return [
-        world.preview(program, found, {name: values[name] for name in found.names & values.keys()})
+        await world.preview(program, found, {name: given[name] for name in found.names & given.keys()})
         for found in world.agent_calls(program)
     ]
 
@@ -79,7 +81,7 @@ async def test_every_call_of_a_program_is_foretold_to_the_letter_when_its_values
     inputs: dict[str, Any] = {"topic": "cats", "items": [{"name": "x"}]}
     assert (await world.run(program, "Main", inputs)).status == "completed"
     given = {**inputs, "plan": "a plan", "refine": "refined", "left": "l", "right": "r", "checked": ["ok"]}
-    foretold = [preview.request for preview in previews(WHOLE, {**given, "Sh.run": "abcdef"}, world)]
+    foretold = [preview.request for preview in await previewed(WHOLE, {**given, "Sh.run": "abcdef"}, world)]
     assert foretold == sent
     assert len(sent) == 6
 
@@ -217,17 +219,46 @@ class _Words:
 
     points: frozenset[Point] = frozenset({"input"})
 
-    def evaluate(self, point: Point, text: str, call: PolicyCall) -> Decision:
-        if "forbidden" in text:
+    def evaluate(self, examined: Examined) -> Decision:
+        place = examined.text.find("secret")
+        if "forbidden" in examined.text:
             return Decision("block", "a forbidden word")
-        return Decision("redact", None, text.replace("secret", "[X]")) if "secret" in text else ALLOW
+        if place < 0:
+            return ALLOW
+        return Decision("redact", None, (Finding("WORD", place, place + 6, "secret"),))
+
+
+class _Judged(_Words):
+    """The same, asking a model, which a preview must not do."""
+
+    judge_model = "openai/judge"
+
+    def evaluate(self, examined: Examined) -> Decision:
+        return ALLOW
+
+    async def judge(self, examined: Examined, ask: AskModel) -> Decision:
+        raise AssertionError("nothing is asked")
+
+
+GUARDED = """policy P: MaxLength(5)
+agent A [openai/gpt-4o-mini]
+  requires P
+pipeline Main(x: Any) -> Result: x |> A.go()
+"""
+
+
+def test_a_rule_that_asks_a_model_is_named_and_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "max_length", lambda args: _Judged())
+    (preview,) = previews(GUARDED, {"x": "forbidden"})
+    assert preview.warnings == ("policy P, rule MaxLength(5) asks a model, so it is not applied here",)
+    assert not preview.is_blocked
 
 
 @pytest.mark.parametrize(
     ("value", "text", "actions", "blocked"),
     [
         ("fine", "fine", [], False),
-        ("a secret", "a [X]", ["redact"], False),
+        ("a secret", "a [WORD_1]", ["redact"], False),
         ("forbidden", "forbidden", ["block"], True),
     ],
 )
@@ -235,11 +266,7 @@ def test_input_rules_are_applied_and_said(
     value: str, text: str, actions: list[str], blocked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(output, "max_length", lambda args: _Words())
-    program = (
-        "policy P: MaxLength(5)\nagent A [openai/gpt-4o-mini]\n  requires P\n"
-        "pipeline Main(x: Any) -> Result: x |> A.go()"
-    )
-    (preview,) = previews(program, {"x": value})
+    (preview,) = previews(GUARDED, {"x": value})
     assert user(preview).endswith(f"Input:\n{text}")
     assert [line["action"] for line in preview.policies] == actions
     assert [line["reason"] is not None for line in preview.policies] == [blocked] * len(actions)
