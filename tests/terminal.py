@@ -18,6 +18,7 @@ class Terminal:
         self._server = f"halo-{uuid4().hex}"
         size = ("-x", "110", "-y", "30")
         self._tmux("-f", "/dev/null", "new-session", "-d", *size, "-c", str(folder), "env -u COLUMNS PS1='$ ' sh")
+        self._tmux("set-option", "-s", "set-clipboard", "on")  # as many terminals let programs do
 
     def type(self, *keys: str) -> None:
         """Send keys by tmux's names."""
@@ -33,6 +34,11 @@ class Terminal:
     def flag(self, name: str) -> str:
         """One of tmux's facts about the pane, such as `alternate_on`."""
         return self._tmux("display-message", "-p", f"#{{{name}}}").strip()
+
+    def clipboard(self) -> str:
+        """What programs have put into the terminal's clipboard (OSC 52)."""
+        command = ["tmux", "-L", self._server, "show-buffer"]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
     def until(self, text: str) -> None:
         deadline = monotonic() + DEADLINE

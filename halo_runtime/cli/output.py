@@ -74,9 +74,15 @@ def tell_json(document: Json) -> None:
 
 
 def json_text(document: Json, stream: TextIO | None) -> str:
-    """A document on one line; in ASCII where the stream's encoding has no more."""
+    """A document on one line; in ASCII where the stream's encoding has no more.
+
+    What a terminal would act on stands as JSON's own escapes, so that it is the same document and safe to look at.
+    """
     unicode = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "").startswith("utf")
-    return json.dumps(document, ensure_ascii=not unicode)
+    text = json.dumps(document, ensure_ascii=not unicode)
+    if text.isprintable():
+        return text
+    return "".join(one if visible(one) == one else json.dumps(one)[1:-1] for one in text)
 
 
 def tell_output(value: Json) -> None:

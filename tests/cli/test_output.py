@@ -56,6 +56,17 @@ def test_json_stays_json_where_the_encoding_is_narrow(monkeypatch: pytest.Monkey
     assert json.loads(raw.getvalue().decode("ascii")) == {"text": "é日\ud800"}
 
 
+def test_json_on_a_terminal_is_the_same_document_and_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stdout", screen)
+    document: Json = {"\x7f": "\x1b[2J \x9b2J \u202e \u2028 \r\n\t é日\u00a0👩\u200d👧 \U000e0041"}
+    tell_json(document)
+    shown = screen.getvalue()
+    assert json.loads(shown) == document
+    assert not set("\x1b\x9b\x7f\u202e\u2028\U000e0041") & set(shown)
+    assert "é日\u00a0👩\u200d👧" in shown
+
+
 def test_a_closed_pipe_is_quiet() -> None:
     reading, writing = os.pipe()
     os.close(reading)
