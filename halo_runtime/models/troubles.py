@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from halo_lang.records import record
@@ -59,6 +60,8 @@ def trouble_of(error: Exception) -> tuple[str, Trouble]:
     name = next(base.__name__ for base in type(error).__mro__ if base.__name__ in _KINDS)
     if isinstance(cause, socket.gaierror):
         return name, _UNKNOWN
+    if name == "ProxyError" and str(error)[:1] == "4":  # it refuses us: a status and its words
+        return name, replace(_KINDS[name], retryable=False)
     return name, _KINDS[name]
 
 

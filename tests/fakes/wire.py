@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -80,6 +81,7 @@ class FakeService:
         self.connections = 0
         self.hanging = asyncio.Event()
         self.left = asyncio.Event()
+        self.tls: ssl.SSLContext | None = None
         self._refusals_expected = refusals_expected
         self._answers: deque[Answer] = deque()
         self._busy: set[asyncio.Task[None]] = set()
@@ -101,7 +103,7 @@ class FakeService:
         self._answers.extend(answers)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._connection, "127.0.0.1", 0, ssl=self.tls)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
