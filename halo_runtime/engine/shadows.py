@@ -1,7 +1,7 @@
 """`@shadow(Name)`: an agent that runs beside another's calls; its output is recorded and never used (spec 2.5).
 
 A shadow can neither slow the call beside it nor fail the run: it has a task of its own, no tools, and whatever goes
-wrong with it stands in `meta.shadow`. Its cost is its own figure there.
+wrong with it, or is held back from it by its policies, stands in `meta.shadow` alone. Its cost is its own figure there.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine_messages
+from halo_runtime.engine.limits import within
+from halo_runtime.engine.strand import Strand
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
@@ -41,7 +43,10 @@ class Shadows:
             line: JsonObject = {"agent": agent.name, "for": f"{request.agent}.{request.method}"}
             line |= {"output": None, "error": UNFINISHED, "cost": None}
             frame.strand.shadow.append(line)
-            task = asyncio.create_task(_run(frame, f"{path}/shadow/{agent.name}", agent, request, line))
+            # What it says is filled in now: the run goes on meanwhile, and its values with it.
+            messages = _messages(agent, request, frame)
+            apart = frame.fork(Strand(), current=frame.current, origins=frame.current_origins)
+            task = asyncio.create_task(_run(apart, f"{path}/shadow/{agent.name}", agent, request, messages, line))
             self._tasks[task] = agent.directives.timeout or GRACE_SECONDS
 
     async def __aenter__(self) -> None:
@@ -58,10 +63,20 @@ class Shadows:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _run(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, line: JsonObject) -> None:
+def _messages(agent: AgentPlan, request: ModelRequest, frame: Frame) -> tuple[Message, ...]:
+    """The messages of a request with the shadow's own system prompt, where it has one."""
+    if agent.system is None:
+        return request.messages
+    own = Message("system", text_of(agent.system.evaluate(frame)))
+    return (own, *(message for message in request.messages if message.role != "system"))
+
+
+async def _run(
+    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...], line: JsonObject
+) -> None:
     redact = frame.run.redactor
     try:
-        reply = await _ask(frame, path, agent, request)
+        reply = await _ask(frame, path, agent, request, messages)
     except HaloError as error:
         line["error"] = redact.text(error.message)
         return
@@ -69,25 +84,19 @@ async def _run(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest,
     line |= {"output": redact.text(reply.text), "error": None, "cost": None if price is None else float(price)}
 
 
-async def _ask(frame: Frame, path: str, agent: AgentPlan, request: ModelRequest) -> ModelReply:
-    """The shadow's reply to the same user message, with its own system prompt where it has one, under its own rules."""
+async def _ask(
+    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...]
+) -> ModelReply:
+    """The shadow's reply to the messages, under its own rules."""
     run = frame.run
-    messages = request.messages
-    if agent.system is not None:
-        own = Message("system", text_of(agent.system.evaluate(frame)))
-        messages = (own, *(message for message in messages if message.role != "system"))
     guarded = PolicyCall(agent.name, request.method, agent.model)
     rules = run.rules(agent)
     messages = await examine_messages(frame, path, rules, messages, guarded)
     shadowed = replace(request, model=run.model or agent.model, agent=agent.name, messages=messages, tools=())
 
     async def complete() -> Json:
-        timer = asyncio.timeout(agent.directives.timeout)
-        try:
-            async with timer:
-                return {"reply": (await run.complete(shadowed, None)).to_json()}
-        except TimeoutError:
-            raise TimeoutExceeded(f"{agent.name} took longer than {agent.directives.timeout:g} s") from None
+        reply = await within(agent.directives.timeout, agent.name, run.complete(shadowed, None))
+        return {"reply": reply.to_json()}
 
     def recorded() -> JsonObject:
         return {**shadowed.to_json(), "model": agent.model}
