@@ -11,6 +11,7 @@ from typing import Final
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
 from halo_runtime.models.chat import (
+    TRUNCATED_CALL,
     WARNINGS,
     Fail,
     Refuse,
@@ -60,7 +61,8 @@ def read_reply(document: JsonObject, model: str, names: ToolNames, refuse: Refus
     if reason is not None:
         _check_complete(items, bool(text or refusal), reason, usage, refuse)
     elif not text and not calls and not refusal:
-        raise refuse(f"answered with an empty message (status {json.dumps(document.get('status'))})", retryable=True)
+        problem = f"answered with an empty message (status {json.dumps(document.get('status'))})"
+        raise refuse(problem, retryable=True, code="empty_response")
     used: Json = document.get("model")
     return ModelReply(
         text=refusal if refusal and not calls else text,
@@ -121,14 +123,14 @@ def _check_complete(items: list[JsonObject], says: bool, reason: str, usage: Usa
     """Refuse what a limit cut short of any use: a tool would run with half its arguments."""
     calls = [item for item in items if item.get("type") == "function_call"]
     if not all(item.get("status") != "incomplete" and is_json(item.get("arguments")) for item in calls):
-        raise refuse("was cut off inside a tool call, which is not made; raise max_tokens")
+        raise refuse(TRUNCATED_CALL, code="truncated_tool_call")
     if says or calls or reason == "content_filter":
         return
     if reason != "max_output_tokens":
-        raise refuse(f"broke off before its answer began ({reason})", retryable=True)
+        raise refuse(f"broke off before its answer began ({reason})", retryable=True, code="empty_response")
     thought = f", {usage.reasoning} of them on reasoning" if usage.reasoning else ""
     spent = "all its tokens" if usage.output is None else f"all its {usage.output} tokens{thought},"
-    raise refuse(f"spent {spent} before its answer began; raise max_tokens")
+    raise refuse(f"spent {spent} before its answer began; raise max_tokens", code="output_limit")
 
 
 def _warnings(stop: Stop, reason: str | None) -> tuple[str, ...]:

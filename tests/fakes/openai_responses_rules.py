@@ -57,7 +57,7 @@ def _check_settings(body: dict[str, Any]) -> None:
     limit = body.get("max_output_tokens", 16)
     require(type(limit) is int and limit >= 16, "Invalid 'max_output_tokens': integer below minimum value. Expected a "
             "value >= 16.", "max_output_tokens", "integer_below_min_value")  # fmt: skip
-    reasons = REASONING.match(body["model"])
+    reasons = REASONING.match(body["model"].removeprefix("ft:"))
     for name in ("temperature", "top_p"):
         if name in body and reasons:
             code = None if body["model"].startswith("gpt-6") else "unsupported_parameter"
