@@ -15,6 +15,7 @@ from halo_lang.source import Span
 from halo_runtime.conditions import CompiledCondition, compile_condition
 from halo_runtime.engine.calls.agent import AgentCall, FirstTool, OfferedFunction
 from halo_runtime.engine.calls.base import Call, Storage
+from halo_runtime.engine.calls.history import histories
 from halo_runtime.engine.calls.pipeline import PipelineCall
 from halo_runtime.engine.calls.system import METHODS, SystemCall
 from halo_runtime.engine.calls.tool import ToolCall
@@ -177,6 +178,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         had_placeholders=any(isinstance(expression, Filled) for expression in instructions),
         schema=schema,
         paths=all_paths([*values, *system]),
+        histories=tuple(histories(plan, agent.tools)),
     )
 
 

@@ -96,6 +96,11 @@ def _tokens_made(reply: ModelReply) -> int:
     return _estimate([reply.text, *(call.arguments for call in reply.tool_calls)])
 
 
+def tokens_of_text(text: str) -> int:
+    """Tokens of one text, by the same estimate."""
+    return _estimate((text,))
+
+
 def _estimate(texts: Iterable[str]) -> int:
     """Tokens of texts, roughly; scripts of longer characters have more of them."""
     return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // _BYTES_A_TOKEN)

@@ -79,11 +79,13 @@ FILE = ProviderSpec(
         Method(
             "append",
             Signature((required("text", "string", "What was said."),
-                       optional("role", "string", "Who said it.", default="user", choices=("user", "assistant")))),
+                       optional("role", "string", "Who said it.", default="user", choices=("user", "assistant")),
+                       optional("reply", "string", "The answer, kept in one piece with it."),
+                       optional("id", "string", "What is there under this id is not added again."))),
             "the number of turns",
             effect="write",
             idempotent=False,
-            doc="Add a turn.",
+            doc="Add a turn, or a question and its answer.",
             example='Chat.append("hello")',
         ),
         Method(

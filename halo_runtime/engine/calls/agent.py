@@ -11,6 +11,7 @@ from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
 from halo_runtime.engine.calls.conversation import Conversation
+from halo_runtime.engine.calls.history import History, keep, recall
 from halo_runtime.engine.calls.request import Settings, first_messages, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
 from halo_runtime.engine.effects import Origins
@@ -63,6 +64,7 @@ class AgentCall:
     had_placeholders: bool
     schema: JsonObject | None
     paths: tuple[Segments, ...]
+    histories: tuple[History, ...] = ()
 
     async def invoke(self, frame: Frame, path: str) -> Outcome:
         origins = frame.origins_of_all(self.paths)
@@ -73,9 +75,13 @@ class AgentCall:
         result, writes = await self._run_first_tool(frame, path, parameters, settings, origins)
         if writes:
             origins |= writes[0].origins
-        messages = first_messages(self, frame, settings, parameters, result)
-        conversation = Conversation(frame, path, self, settings, messages, origins)
-        reply = parse_reply(await conversation.hold(), self.json_asked)
+        history, recalled = await recall(frame, path, self.histories)
+        messages = first_messages(self, frame, settings, parameters, result, history)
+        conversation = Conversation(frame, path, self, settings, messages, origins | recalled)
+        text = await conversation.hold()
+        said = conversation.messages[len(messages) - 1].content
+        await keep(frame, path, self.histories, said, conversation.accepted, conversation.origins)
+        reply = parse_reply(text, self.json_asked)
         if reply.warning is not None:
             frame.run.warn(frame, f"{self.label}: {reply.warning}")
         return Outcome(reply.value, conversation.origins, writes)

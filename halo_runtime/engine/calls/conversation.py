@@ -55,6 +55,8 @@ class Conversation:
         self.priced_as = call.agent.model if frame.run.scripted else self.model
         self.guarded = PolicyCall(call.agent.name, call.method, self.model)
         self.rules = frame.run.rules(call.agent)
+        self.accepted = ""
+        """The answer that passed, as rules left it: what they took out is not put back here."""
         self.figures = Figures(frame, call, self.model)
         self.tools = ChosenTools(frame, call, self.guarded, self.figures, settings.tool_result_chars)
 
@@ -78,6 +80,7 @@ class Conversation:
             text = await self._answer(place)
             verdict = await examine(self.frame, place, self.rules, Examined("output", text, self.guarded))
             if not verdict.reasons:
+                self.accepted = verdict.text
                 self.figures.answered(verdict.text)
                 return verdict.restored
             if correction == rounds:

@@ -56,9 +56,14 @@ def parameters_of(call: AgentCall, scope: Scope) -> JsonObject:
 
 
 def first_messages(
-    call: AgentCall, scope: Scope, settings: Settings, parameters: JsonObject, tool_result: ToolResult | None
+    call: AgentCall,
+    scope: Scope,
+    settings: Settings,
+    parameters: JsonObject,
+    tool_result: ToolResult | None,
+    history: tuple[Message, ...] = (),
 ) -> tuple[Message, ...]:
-    """The messages of the call's first request; `tool_result` is what `tool:` brought."""
+    """The messages of the call's first request; `tool_result` is what `tool:` brought. The last one is the user's."""
     return build_prompt(
         PromptCall(
             method=call.method,
@@ -69,6 +74,7 @@ def first_messages(
             parameters=parameters,
             inputs=tuple(expression.evaluate(scope) for expression in call.inputs),
             tool_result=tool_result,
+            history=history,
         )
     )
 

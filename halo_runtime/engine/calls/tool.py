@@ -90,12 +90,14 @@ async def call_tool(
     directives: Directives = NO_DIRECTIVES,
     asker: PolicyCall | None = None,
     turn: Turn | None = None,
+    key: str | None = None,
 ) -> tuple[Json, str]:
     """Call a tool with retries: its result, and the path under which it is recorded. Raises ToolError.
 
     `asker` is the agent's call that it is for, whose budgets hold, and raise PolicyViolation; None for a stage of its
     own. `directives` are those of the agent: each try may take its `@timeout`, or raises TimeoutExceeded, and its
-    `@retry` comes before the pipeline's. `turn` are the calls that the model asked for together.
+    `@retry` comes before the pipeline's. `turn` are the calls that the model asked for together. `key` goes to the tool
+    as `id`, by which it does the same thing once, however often it is asked.
     """
 
     for name, value in arguments.items():
@@ -104,12 +106,12 @@ async def call_tool(
 
     entry = frame.run.plan.provider_method(tool, method)
     # Of a method that nobody has described nothing is known, so it is taken for one that must not happen twice.
-    repeatable = entry is not None and (entry.effect == "read" or entry.idempotent)
+    repeatable = key is not None or (entry is not None and (entry.effect == "read" or entry.idempotent))
 
     async def once(attempt: int) -> tuple[JsonObject, str]:
         place = path if attempt == 1 else f"{path}/try{attempt}"
         together = turn if attempt == 1 else None
-        asked = _Asked(tool, method, arguments, origins, asker, together, directives.timeout)
+        asked = _Asked(tool, method, arguments, origins, asker, together, directives.timeout, key)
         return await _careful(frame, place, asked, once=not repeatable)
 
     retry = directives.retry or frame.directives.retry
@@ -121,7 +123,7 @@ async def call_tool(
 
 @record
 class _Asked:
-    """What is asked of a tool, what that came from, the agent's call and turn it is for, and its seconds."""
+    """What is asked of a tool, what that came from, the agent's call and turn it is for, its seconds and its key."""
 
     tool: str
     method: str
@@ -130,6 +132,7 @@ class _Asked:
     asker: PolicyCall | None
     turn: Turn | None
     seconds: float | None
+    key: str | None
 
 
 async def _careful(frame: Frame, place: str, asked: _Asked, *, once: bool) -> tuple[JsonObject, str]:
@@ -166,7 +169,9 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     """One try, with its events and its record."""
     run, redact = frame.run, frame.run.redactor.json
     tool, method, arguments = asked.tool, asked.method, asked.arguments
+    # The key is of this run alone, so it is no part of what was asked.
     request: JsonObject = {"tool": tool, "method": method, "args": arguments}
+    given = arguments if asked.key is None else {**arguments, "id": asked.key}
     booking = None
     if asked.asker is not None:
         journal = run.effects.journal
@@ -175,7 +180,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
         )
 
     async def live() -> Json:
-        return await within(asked.seconds, f"{tool}.{method}", run.tools.call(tool, method, arguments))
+        return await within(asked.seconds, f"{tool}.{method}", run.tools.call(tool, method, given))
 
     async def do() -> Json:
         async with booking or nullcontext():
