@@ -30,6 +30,14 @@ class BoundRule:
 
 
 @record
+class Objection:
+    """A rule that wants a person to be asked first, and why."""
+
+    bound: BoundRule
+    reason: str
+
+
+@record
 class Verdict:
     """What came of a text: its redacted form, the reasons why it is blocked, and those to ask a person first.
 
@@ -40,7 +48,7 @@ class Verdict:
     text: str
     restored: str
     reasons: tuple[str, ...] = ()
-    approvals: tuple[str, ...] = ()
+    approvals: tuple[Objection, ...] = ()
 
 
 async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined) -> Verdict:
@@ -49,7 +57,7 @@ async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined:
     if not held:
         return Verdict(examined.text, examined.text)
     reasons: list[str] = []
-    approvals: list[str] = []
+    approvals: list[Objection] = []
     findings: list[Finding] = []
     restore = False
     for bound in held:
@@ -60,14 +68,14 @@ async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined:
         if decision.action == "block":
             reasons.append(_reason(bound, decision))
         elif decision.action == "approve":
-            approvals.append(_reason(bound, decision))
+            approvals.append(Objection(bound, _reason(bound, decision)))
         findings += decision.findings
         restore = restore or decision.restore
     vault = frame.run.vault
     known = vault.size
     text = vault.redacted(examined.text, findings)
     if not reasons:
-        reasons += await _judged(frame, path, held, _like(examined, text))
+        reasons += await _judged(frame, path, held, examined.with_text(text))
     restored = vault.restored(text, known) if restore else text
     return Verdict(text, restored, tuple(reasons), tuple(approvals))
 
@@ -143,7 +151,3 @@ def _failed(error: Exception) -> Decision:
 
 def _reason(bound: BoundRule, decision: Decision) -> str:
     return f"policy {bound.policy}, rule {bound.text}: {decision.reason or 'blocked'}"
-
-
-def _like(examined: Examined, text: str) -> Examined:
-    return Examined(examined.point, text, examined.call, role=examined.role, use=examined.use)

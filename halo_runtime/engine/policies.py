@@ -26,10 +26,15 @@ def bind_policies(program: Program, names: Iterable[str]) -> tuple[dict[str, tup
 
 
 def _bind(program: Program, policy: nodes.Policy, rule: nodes.Rule) -> BoundRule:
-    factory = rule_factory(rule.name.text)
     span = program.span(policy, rule.span)
     text = " ".join(program.source.text[span.start : span.end].split())
-    return BoundRule(policy.name.text, text, factory(_arguments(rule)))
+    audited = rule.name.text == "Audit"
+    if audited:
+        (rule,) = (argument.value for argument in rule.args if isinstance(argument.value, nodes.Rule))
+    made = rule_factory(rule.name.text)(_arguments(rule))
+    if audited and not made.points:
+        raise ConfigError(f"{text}: {rule.name.text} looks at no text, so it cannot be tried; take Audit away")
+    return BoundRule(policy.name.text, text, made, audited)
 
 
 def _arguments(rule: nodes.Rule) -> JsonObject:
@@ -53,4 +58,4 @@ def _value(node: nodes.ArgumentValue) -> Json:
         case nodes.Path():
             return ".".join(node.segments)
         case nodes.Rule():
-            raise ConfigError(f"rules inside rules ({node.name.text}) cannot be enforced by this version")
+            raise AssertionError("only Audit takes a rule")

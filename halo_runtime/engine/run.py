@@ -27,6 +27,7 @@ from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.errors import HaloError, InterruptExpired, ModelError
 from halo_runtime.json_types import MISSING, Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
+from halo_runtime.policies.base import ToolUse
 from halo_runtime.policies.vault import Vault
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Interrupt
@@ -63,6 +64,8 @@ class Run:
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)
     vault: Vault = field(default_factory=Vault)
+    tools_used: dict[tuple[str, str], ToolUse] = field(default_factory=dict[tuple[str, str], ToolUse])
+    """The methods of tools that the run has had a result of, by tool and method."""
     recording: bool = False
     controller: Controller | None = None
     controlled: bool = False

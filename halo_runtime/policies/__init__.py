@@ -9,14 +9,24 @@ from halo_runtime.errors import ConfigError
 from halo_runtime.policies.base import RuleFactory
 
 _FACTORIES: Final = {
+    "Allow": "halo_runtime.policies.domains:allow_domains",
+    "AllowModels": "halo_runtime.policies.models:allow_models",
+    "AllowTools": "halo_runtime.policies.tools:allow_tools",
+    "Approve": "halo_runtime.policies.tools:approve",
+    "Deny": "halo_runtime.policies.domains:deny_domains",
+    "DenyModels": "halo_runtime.policies.models:deny_models",
+    "DenyTools": "halo_runtime.policies.tools:deny_tools",
     "Match": "halo_runtime.policies.output:match",
     "MaxCalls": "halo_runtime.policies.budgets:max_calls",
+    "MaxLatency": "halo_runtime.policies.pace:max_latency",
     "MaxLength": "halo_runtime.policies.output:max_length",
     "MaxSpend": "halo_runtime.policies.budgets:max_spend",
     "MaxTokens": "halo_runtime.policies.budgets:max_tokens",
     "MaxToolCalls": "halo_runtime.policies.budgets:max_tool_calls",
     "MinLength": "halo_runtime.policies.output:min_length",
+    "RateLimit": "halo_runtime.policies.pace:rate_limit",
     "RequireJSON": "halo_runtime.policies.output:require_json",
+    "Taint": "halo_runtime.policies.tools:taint",
 }
 """Rule name → `module:function`."""
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import field
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from halo_lang.records import record
-from halo_runtime.json_types import JsonObject
+from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.views import Views, views_of
 
 Point: TypeAlias = Literal["input", "output", "tool", "result"]
@@ -56,27 +57,34 @@ class PolicyCall:
 
 @record
 class ToolUse:
-    """The call of a tool that an agent chose, or that a result came from."""
+    """A call of a tool, or which method of it was called."""
 
     tool: str
     method: str
-    args: JsonObject
+    args: JsonObject = field(default_factory=dict[str, Json])
 
 
 class Examined:
-    """A text at a point. `role` tells whose: system, user, assistant, tool; `use` belongs to `tool` and `result`.
+    """A text at a point. `role` tells whose: system, user, assistant, tool.
 
-    At the point `tool` the text is the arguments as compact JSON.
+    At the point `tool` it is the arguments of `use` as compact JSON; `before` are the tools that the run has had
+    results of.
     """
 
     def __init__(
-        self, point: Point, text: str, call: PolicyCall, *, role: str = "user", use: ToolUse | None = None
-    ) -> None:
+        self, point: Point, text: str, call: PolicyCall, *, role: str = "user", use: ToolUse | None = None,
+        before: Collection[ToolUse] = (),
+    ) -> None:  # fmt: skip
         self.point: Point = point
         self.text = text
         self.call = call
         self.role = role
         self.use = use
+        self.before = before
+
+    def with_text(self, text: str) -> Examined:
+        """Another text in the same place."""
+        return Examined(self.point, text, self.call, role=self.role, use=self.use, before=self.before)
 
     @cached_property
     def views(self) -> Views:

@@ -89,7 +89,7 @@ def test_a_length_that_is_no_count_stops_the_run_before_it_starts(n: object) -> 
         rule_factory("MaxLength")({"n": n})
 
 
-@pytest.mark.parametrize("rule", ["Redact", "Block", "Approve", "Nonsense"])
+@pytest.mark.parametrize("rule", ["Nonsense", "Redacted"])
 def test_a_rule_that_cannot_be_enforced_stops_the_run_before_it_starts(rule: str) -> None:
     with pytest.raises(ConfigError, match=f"the policy rule {rule} cannot be enforced"):
         rule_factory(rule)

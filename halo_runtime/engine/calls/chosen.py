@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from halo_lang.catalog.signature import Signature
 from halo_lang.records import record
+from halo_runtime.engine.approvals import is_approved
 from halo_runtime.engine.budgets import Turn
 from halo_runtime.engine.calls.figures import Figures
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine
+from halo_runtime.engine.guards import Objection, examine, report
+from halo_runtime.engine.pacing import with_latency
 from halo_runtime.engine.parallel import all_of
 from halo_runtime.errors import TimeoutExceeded, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import Message, ToolCall
-from halo_runtime.policies.base import Examined, PolicyCall, ToolUse
+from halo_runtime.policies.base import Decision, Examined, PolicyCall, ToolUse
 from halo_runtime.prompts import cut
 from halo_runtime.values import parse_json, text_of
 
@@ -43,6 +45,8 @@ class _Wanted:
     function: OfferedFunction
     arguments: JsonObject
     line: JsonObject
+    approvals: tuple[Objection, ...]
+    """The rules that want a person to be asked first."""
 
 
 class ChosenTools:
@@ -60,6 +64,8 @@ class ChosenTools:
     async def run(self, place: str, calls: Sequence[ToolCall], origins: Origins) -> tuple[Message, ...]:
         """The answers to the calls of one turn, each under `place`; `origins` is what their arguments came from."""
         found = [await self._examined(f"{place}/call{number}", number, call) for number, call in enumerate(calls)]
+        if any(isinstance(one, _Wanted) and one.approvals for one in found):
+            found = await all_of(self._allowed(one, origins) for one in found)
         wanted = [one for one in found if isinstance(one, _Wanted)]
         new = sum(not self._frame.run.effects.is_known(one.place) for one in wanted)
         async with Turn(self._frame.run.ledger, self._guarded, new) as turn:
@@ -87,21 +93,37 @@ class ChosenTools:
                 raise ToolError(f"there is no function {call.name}; there are {', '.join(self._functions) or 'none'}")
             line["args"] = arguments = _arguments(call, function.method.signature)
             use = ToolUse(function.tool, function.method.name, arguments)
-            examined = Examined("tool", text_of(arguments), self._guarded, role="assistant", use=use)
+            before = self._frame.run.tools_used.values()
+            examined = Examined("tool", text_of(arguments), self._guarded, role="assistant", use=use, before=before)
             verdict = await examine(self._frame, place, self._rules, examined)
             if verdict.reasons:
                 raise ToolError("; ".join(verdict.reasons))
             line["args"], arguments = _arguments_of(verdict.text), _arguments_of(verdict.restored)
-            return _Wanted(place, function, bind_arguments(call.name, function.method, (), arguments), line)
+            bound = bind_arguments(call.name, function.method, (), arguments)
+            return _Wanted(place, function, bound, line, verdict.approvals)
         except ToolError as error:
             return self._failed(line, error)
+
+    async def _allowed(self, found: _Wanted | Message, origins: Origins) -> _Wanted | Message:
+        """The call if it needs nobody's approval or has it. The calls of a turn wait for each other's answers."""
+        if isinstance(found, Message) or not found.approvals:
+            return found
+        use = ToolUse(found.function.tool, found.function.method.name, found.arguments)
+        place = f"{found.place}/approve"
+        reasons = [objection.reason for objection in found.approvals]
+        if await is_approved(self._frame, place, self._guarded, use, reasons, origins):
+            return found
+        refused = Decision("block", f"a person refused the call of {use.tool}.{use.method}")
+        for bound in (objection.bound for objection in found.approvals):
+            report(self._frame, place, bound.policy, bound.text, "tool", refused, self._guarded)
+        return self._failed(found.line, ToolError(refused.reason or ""))
 
     async def _made(self, wanted: _Wanted, origins: Origins, turn: Turn) -> Message:
         tool, method = wanted.function.tool, wanted.function.method.name
         try:
             result, _ = await call_tool(
-                self._frame, wanted.place, tool, method, wanted.arguments,
-                origins=origins, directives=self._agent.directives, asker=self._guarded, turn=turn,
+                self._frame, wanted.place, tool, method, wanted.arguments, origins=origins,
+                directives=with_latency(self._rules, self._agent.directives), asker=self._guarded, turn=turn,
             )  # fmt: skip
         except (ToolError, TimeoutExceeded) as error:
             return self._failed(wanted.line, error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,13 @@ from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import reply_use, request_need
-from halo_runtime.errors import HaloError, PolicyViolation, StepLimitError
+from halo_runtime.engine.pacing import held_to, in_turn
+from halo_runtime.errors import HaloError, StepLimitError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
 from halo_runtime.models.pricing import cost
 from halo_runtime.policies.base import Examined, PolicyCall
+from halo_runtime.policies.models import ModelRule, answering_id
 from halo_runtime.results import error_to_json
 
 if TYPE_CHECKING:
@@ -126,9 +129,20 @@ class Conversation:
             self.frame, place, retry, lambda attempt: self._try(f"{place}/try{attempt}", request, attempt)
         )
         self.origins = frozenset((f"{place}/try{self.figures.last_attempt}",))
+        await self._examine_model(place, reply)
         for warning in reply.warnings:
             self.frame.run.warn(self.frame, f"{self.call.label}: {warning}")
         return reply
+
+    async def _examine_model(self, place: str, reply: ModelReply) -> None:
+        """Hold the model that answered to the rules about models, where it is another than was asked."""
+        rules = [bound for bound in self.rules if isinstance(bound.rule, ModelRule)]
+        other = answering_id(self.model, reply.model_used) if rules else None
+        if other is not None:
+            call = replace(self.guarded, model=other)
+            verdict = await examine(self.frame, f"{place}/model", rules, Examined("input", "", call))
+            if verdict.reasons:
+                raise refuse(verdict.reasons, self.guarded)
 
     async def _try(self, place: str, request: ModelRequest, attempt: int) -> ModelReply:
         """One request, recorded under `place`."""
@@ -150,7 +164,8 @@ class Conversation:
                 origins=self.origins, guards=self.frame.guards, charge=lambda: booking.charge,
             )  # fmt: skip
         except HaloError as error:
-            if isinstance(error, PolicyViolation):
+            kept = run.effects.journal.find(place)
+            if kept is not None and kept.was_refused:
                 self.figures.not_tried()
             self._responded(place, None, {}, None, 0.0, error)
             raise
@@ -180,9 +195,10 @@ class Conversation:
         deltas = Deltas(run, place, request.agent, guarded=self._is_guarded)
 
         async def live() -> Json:
+            await in_turn(self.rules, run.clock)
             begun = run.clock.monotonic()
-            limit = self.call.agent.directives.timeout
-            reply = await within(limit, self.call.label, run.complete(request, deltas.feed))
+            limit, label = self.call.agent.directives.timeout, self.call.label
+            reply = await held_to(self.rules, label, within(limit, label, run.complete(request, deltas.feed)))
             duration = round((run.clock.monotonic() - begun) * 1000, 3)
             other = {} if self.priced_as == self.call.agent.model else {"priced_as": self.priced_as}
             return {"reply": reply.to_json(), "duration_ms": duration, **other}

@@ -20,7 +20,7 @@ from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import TOOL_CALL
 from halo_runtime.errors import HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
-from halo_runtime.policies.base import PolicyCall
+from halo_runtime.policies.base import PolicyCall, ToolUse
 from halo_runtime.results import error_to_json
 from halo_runtime.templates import WrittenText
 from halo_runtime.values import compact, text_of
@@ -116,6 +116,7 @@ async def call_tool(
 
     retry = directives.retry or frame.directives.retry
     (result, place), _ = await with_retries(frame, path, retry, once, repeatable=repeatable)
+    frame.run.tools_used.setdefault((tool, method), ToolUse(tool, method))
     for warning in result["warnings"]:
         frame.run.warn(frame, f"{tool}.{method}: {warning}")
     return result["value"], place
