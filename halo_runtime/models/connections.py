@@ -123,12 +123,16 @@ class Connections:
 
 
 class _Lane:
-    """The connections to one server. Those that can take a request are in `_ready`, the last used at its end."""
+    """The connections to one server. Those that can take a request are in `_ready`, the last used at its end.
+
+    `_shared`: they speak HTTP/2, in which one takes many requests side by side.
+    """
 
     def __init__(self, origin: httpcore.Origin, proxy: Proxy | None) -> None:
         self.proxy = proxy
         self._origin = origin
         self._ready: dict[httpcore.AsyncConnectionInterface, None] = {}
+        self._shared = False
         tls = _tls() if proxy is not None and proxy.url.startswith("https:") else None
         # It is never asked for a connection that it has: it knows how to make them, and TLS is set up once.
         self._maker = httpcore.AsyncConnectionPool(
@@ -147,7 +151,8 @@ class _Lane:
                 response = await connection.handle_async_request(request)
             except httpcore.ConnectionNotAvailable:
                 continue  # it was about to be closed
-            if connection.is_available():  # HTTP/2: it takes others beside this one
+            if response.extensions.get("http_version") == b"HTTP/2":  # it takes others beside this one
+                self._shared = True
                 self._ready[connection] = None
             return connection, response
 
@@ -170,7 +175,7 @@ class _Lane:
         while self._ready:
             connection = next(reversed(self._ready))
             usable = connection.is_available() and not connection.has_expired()
-            if not usable or connection.is_idle():
+            if not usable or not self._shared:
                 del self._ready[connection]
             if usable:
                 return connection
