@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from halo_runtime.errors import Fault, ModelError
-from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import read_reply, request_body, tool_names, valid_text
 
@@ -29,6 +29,11 @@ GGUF: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
 CONTEXT_TOKENS: Final = 8192
 DEFAULT_MAX_TOKENS: Final = 256
 """So small a model may go round in circles; without a limit it would do so until its context is full."""
+DEFAULT_SCHEMA_TOKENS: Final = 1024
+LONGEST_TEXT: Final = 200
+LONGEST_LIST: Final = 4
+"""Characters and items to which a schema without limits of its own is held: going round in circles inside of one, the
+model would never come to its end, and what is cut off fits no schema."""
 INSTALL: Final = "pip install 'halo-workbench[local]'"
 
 
@@ -189,13 +194,26 @@ def _load() -> Any:
 
 def _body(request: ModelRequest) -> JsonObject:
     """The request as the embedded server reads it; temperature 0 unless the program says otherwise."""
-    body = request_body(replace(request, tools=()), MODEL_NAME, tool_names(request))
+    schema = None if request.json_schema is None else _limited(request.json_schema)
+    body = request_body(replace(request, tools=(), json_schema=schema), MODEL_NAME, tool_names(request))
     body |= {"stream": True, "stream_options": {"include_usage": True}}
     body["temperature"] = 0 if request.temperature is None else request.temperature
-    body["max_tokens"] = request.max_tokens or DEFAULT_MAX_TOKENS
+    body["max_tokens"] = request.max_tokens or (DEFAULT_MAX_TOKENS if schema is None else DEFAULT_SCHEMA_TOKENS)
     if request.top_p is not None:
         body["top_p"] = request.top_p
     return body
+
+
+def _limited(schema: Json) -> Json:
+    """A JSON Schema with an end to every text and list in it."""
+    if is_list(schema):
+        return [_limited(part) for part in schema]
+    if not is_object(schema):
+        return schema
+    limits = {"string": {"maxLength": LONGEST_TEXT}, "array": {"maxItems": LONGEST_LIST}}
+    kind: Json = schema.get("type")
+    found = limits.get(kind, {}) if isinstance(kind, str) and "enum" not in schema else {}
+    return found | {name: _limited(part) for name, part in schema.items()}
 
 
 def _warnings(request: ModelRequest) -> tuple[str, ...]:
