@@ -130,10 +130,12 @@ class ReplayMiss(RunError):
     """
 
 
-Fault: TypeAlias = Literal["empty_response", "truncated_tool_call", "output_limit", "context_overflow"]
-"""What is wrong with an answer that cannot be used: there is nothing in it; a call in it was cut off, and is not made;
-the limit of its tokens came before its first word; the model had no room for the question. Only the first may be an
-accident, and another try may help."""
+Fault: TypeAlias = Literal[
+    "empty_response", "malformed_response", "truncated_tool_call", "output_limit", "context_overflow"
+]
+"""What is wrong with an answer that cannot be used: there is nothing in it; the service itself could not read what the
+model said; a call in it was cut off, and is not made; the limit of its tokens came before its first word; the model had
+no room for the question. The first two may be accidents, and another try may help."""
 
 
 class ServiceError(HaloError):

@@ -22,6 +22,8 @@ from halo_runtime.engine import events
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+TABLE = ROOT / "tests" / "models" / "README.md"
+SHORT = {"loop": "../runtime/test_tool_loop.py", "services": "test_tool_loop_at_services.py"}
 FENCE = re.compile(r"^```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 TITLE = re.compile(r'title="([^"]+)"')
 
@@ -123,3 +125,11 @@ def test_the_events_page_lists_every_event_and_field() -> None:
             assert row is not None, event.type
             fields = [name for name in event.__dataclass_fields__ if name not in ("run_id", "path", "type")]
             assert re.findall(r"`(\w+)`", row[1]) == [re.sub("_(.)", lambda m: m[1].upper(), f) for f in fields]
+
+
+def test_every_test_that_the_table_of_bug_reports_names_exists() -> None:
+    named = re.findall(r"(?:`([\w./]+)|(loop|services)`)::(test_\w+)`", TABLE.read_text("utf-8"))
+    assert len(named) > 40
+    for file, short, test in named:
+        text = (TABLE.parent / (file or SHORT[short])).read_text("utf-8")
+        assert f"def {test}(" in text, f"{file or short} has no {test}"

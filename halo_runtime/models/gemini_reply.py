@@ -156,7 +156,8 @@ class Answer:
         if not self._answered:
             raise self.refuse("answered without any candidate", retryable=True, code="empty_response")
         if self._finish in _BROKEN:
-            raise self.refuse(f"gave no usable answer ({self._finish}{said})", retryable=_BROKEN[self._finish])
+            problem, accident = f"gave no usable answer ({self._finish}{said})", _BROKEN[self._finish]
+            raise self.refuse(problem, retryable=accident, code="malformed_response")
         if self._calls or "".join(self._texts) or _STOPS.get(self._finish) == "content_filter":
             return
         if _STOPS.get(self._finish) == "length":
