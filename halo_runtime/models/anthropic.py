@@ -58,7 +58,7 @@ class Anthropic:
         while True:
             body, warnings = request_body(request, model, names, self._refused[model])
             try:
-                message = await self._ask(body, on_delta)
+                message, whole = await self._ask(body, on_delta)
                 break
             except ModelError as error:
                 name = _refused_setting(error, body)
@@ -66,6 +66,8 @@ class Anthropic:
                     raise
                 self._refused[model].add(name)
         reply = read_reply(message, body, names, self._service.error)
+        if on_delta is not None and whole and reply.text:
+            on_delta(reply.text)
         return replace(reply, warnings=warnings + reply.warnings)
 
     def forecast(self, request: ModelRequest) -> tuple[str, ...]:
@@ -77,6 +79,17 @@ class Anthropic:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem
 
+    @property
+    def address(self) -> str:
+        """The base URL."""
+        return self._service.endpoint.url
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the service has."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        return await self._service.names("/v1/models?limit=1000", "data")
+
     def restore(self, cursors: Sequence[Json]) -> None:
         """Nothing to take note of: a service has no place to stand at."""
 
@@ -84,13 +97,13 @@ class Anthropic:
         """Close the connections."""
         await self._service.close()
 
-    async def _ask(self, body: JsonObject, on_delta: OnDelta | None) -> JsonObject:
-        """The message that answers, streamed or not."""
+    async def _ask(self, body: JsonObject, on_delta: OnDelta | None) -> tuple[JsonObject, bool]:
+        """The message that answers, and whether it came whole, although a stream may have been asked for."""
         if on_delta is None and body["max_tokens"] <= MAX_WHOLE:
-            return await self._service.post(PATH, body)
+            return await self._service.post(PATH, body), True
         stream = MessageStream(on_delta, self._service.error, self._service.failure)
         whole = await self._service.stream(PATH, body | {"stream": True}, stream.receive)
-        return stream.message() if whole is None else whole
+        return (stream.message(), False) if whole is None else (whole, True)
 
 
 def open_service(env: Mapping[str, str]) -> Anthropic:

@@ -43,8 +43,8 @@ def read_complaint(content: bytes) -> Complaint:
     if is_list(document) and document:  # a stream that broke before it began
         document = document[0]
     error: Json = document.get("error", document) if is_object(document) else None
-    if isinstance(error, str):
-        return Complaint(error)
+    if isinstance(error, str):  # Ollama's way
+        error = {"message": error}
     return _read_error(error) if is_object(error) else Complaint()
 
 

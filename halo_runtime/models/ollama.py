@@ -72,6 +72,17 @@ class Ollama:
         """Why no request could be sent: an address that is none, or that a key must not go to."""
         return self._problem
 
+    @property
+    def address(self) -> str:
+        """The base URL."""
+        return self._service.endpoint.url
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the service has."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        return await self._service.names("/api/tags", "models", "name")
+
     def restore(self, cursors: Sequence[Json]) -> None:
         """Nothing to take note of: a service has no place to stand at."""
 
@@ -286,7 +297,7 @@ def _endpoint(url: str, key: str) -> Endpoint:
         headers={"authorization": f"Bearer {key}"} if key else {},
         secrets=(key,) if key else (),
         advice={
-            404: "; `ollama list` shows the models that are there, `ollama pull NAME` gets one",
+            404: "; `ollama list` shows the models that are there, `ollama pull NAME` gets one, if {url} is right",
             "ConnectError": start,
             "ConnectTimeout": start,
         },

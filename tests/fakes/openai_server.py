@@ -158,7 +158,7 @@ class FakeOpenAI(FakeService):
         self._service: Service = service
         self._key = key
         self._responses = service == "openai" if responses is None else responses
-        self._turns: deque[Answer] = deque()
+        self._turns: deque[tuple[Answer, bool]] = deque()
         self._given: list[Any] = []
         self._items: dict[str, list[dict[str, Any]]] = {}
 
@@ -167,9 +167,9 @@ class FakeOpenAI(FakeService):
         """What the variable with the service's address is set to."""
         return self.address + BASES[self._service]
 
-    def turn(self, *turns: Answer) -> None:
-        """Answer with these completions or responses next, in this order."""
-        self._turns.extend(turns)
+    def turn(self, *turns: Answer, whole: bool = False) -> None:
+        """Answer with these completions or responses next, in this order; `whole` where a stream is asked for, too."""
+        self._turns.extend((turn, whole) for turn in turns)
 
     def check(self, request: Received) -> None:
         """Raise Refused for what the service would not take."""
@@ -195,20 +195,22 @@ class FakeOpenAI(FakeService):
         """The next turn, as a stream where one is asked for."""
         if request.path.endswith("/responses"):
             return self._response(request)
-        whole = self._turns.popleft() if self._turns else completion("ok")
-        self._given += json.loads(whole.body)["choices"][0]["message"].get("reasoning_details", ())
-        if not request.body.get("stream"):
-            return whole
+        answer, whole = self._turns.popleft() if self._turns else (completion("ok"), False)
+        self._given += json.loads(answer.body)["choices"][0]["message"].get("reasoning_details", ())
+        if whole or not request.body.get("stream"):
+            return answer
         # Only OpenAI wants to be asked for a stream's usage.
         asked = self._service != "openai" or request.body.get("stream_options", {}).get("include_usage")
-        return events(*chunks(whole, with_usage=bool(asked)), comments=self._service == "openrouter")
+        return events(*chunks(answer, with_usage=bool(asked)), comments=self._service == "openrouter")
 
     def _response(self, request: Received) -> Answer:
         usual = openai_responses.response(openai_responses.message("ok"))
-        whole = self._turns.popleft() if self._turns else usual
-        body = json.loads(whole.body)
+        answer, whole = self._turns.popleft() if self._turns else (usual, False)
+        body = json.loads(answer.body)
         self._items |= {item["id"]: body["output"] for item in body["output"]}
-        return openai_responses.stream(openai_responses.events(body)) if request.body.get("stream") else whole
+        if whole or not request.body.get("stream"):
+            return answer
+        return openai_responses.stream(openai_responses.events(body))
 
     def _check_reasoning(self, body: dict[str, Any]) -> None:
         for message in body["messages"]:

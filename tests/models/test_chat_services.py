@@ -13,8 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import halo_lang
-from halo_runtime import Runtime
 from halo_runtime.errors import ModelError
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolSpec, Usage
 from halo_runtime.models.chat_services import OPENAI, OPENROUTER, TOGETHER, ChatService
@@ -537,33 +535,3 @@ async def test_the_official_client_reads_the_same_from_the_fake(service: ChatSer
     ]
     assert "".join(streamed) == ours.tool_calls[0].arguments
     assert "".join(c.delta.content or "" for part in parts for c in part.choices) == message.content == ours.text
-
-
-# --- programs ---------------------------------------------------------------------------------------------------------
-
-PROGRAM = """\
-tool Sh : Bash(allow: ["echo"])
-schema Answer { city: String }
-agent Bot [%s]
-  equips Sh
-pipeline Main(text: String) -> Answer:
-  text |> Bot.find(context, tools: [Sh])
-"""
-
-
-@named
-@pytest.mark.parametrize("streams", [True, False])
-async def test_a_program_runs_with_a_loop_of_tools_and_a_result_by_schema(service: ChatService, streams: bool) -> None:
-    async with fake(service) as server:
-        asked = calls(("a", "Sh_run", '{"command": "echo Oslo"}'), ("b", "Sh_run", '{"command": "echo Rome"}'))
-        give = server.turn if streams else server.answer
-        give(asked, completion('{"city": "Oslo"}'))
-        runtime = Runtime(env=environment(service, server) | {"PATH": "/usr/bin:/bin"})
-        result = await runtime.run(halo_lang.parse(PROGRAM % MODELS[service.prefix]), "Main", {"text": "Where?"})
-        await runtime.close()
-    assert result.raise_for_status().output == {"city": "Oslo"}
-    assert all(request.body["stream"] for request in server.requests)
-    _, first, second = server.requests[1].body["messages"][-3:]
-    assert ("Oslo" in first["content"], "Rome" in second["content"]) == (True, True)
-    schema = server.requests[1].body["response_format"]["json_schema"]["schema"]
-    assert schema["properties"].keys() == {"city"}
