@@ -65,6 +65,12 @@ class OpenAILike:
             listener.end(reply.text)
         return replace(reply, warnings=warnings + reply.warnings)
 
+    def forecast(self, request: ModelRequest) -> tuple[str, ...]:
+        """What the model's family leaves out, or the service was seen to refuse."""
+        model = request.model.removeprefix(f"{self._service.prefix}/")
+        refused = self._refused[model]
+        return self._wire(request, model, refused).body(request, model, tool_names(request), refused)[1]
+
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem

@@ -520,3 +520,14 @@ def test_what_a_key_must_not_be_sent_to_is_found_before_anything_is_sent(url: st
 @pytest.mark.parametrize("url", ["http://localhost:8080", "http://127.0.0.1:1/v1", "http://[::1]:8080/v1", ""])
 def test_a_key_may_go_to_this_machine_and_to_https(url: str) -> None:
     assert open_openai({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY}).missing() is None
+
+
+@pytest.mark.parametrize(
+    ("model", "tools", "left_out"),
+    [("gpt-4.1", (), []), ("gpt-6-sol", (), ["temperature"]), ("gpt-6-sol", (WEATHER,), ["temperature"])],
+)
+def test_what_will_be_left_out_is_told_beforehand_without_a_key(
+    model: str, tools: tuple[ToolSpec, ...], left_out: list[str]
+) -> None:
+    told = open_openai({}).forecast(ask(f"openai/{model}", tools=tools, temperature=0.5, max_tokens=64))
+    assert list(told) == [f"{model} does not take {name}; it was left out" for name in left_out]
