@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from halo_lang import Program, nodes
+from halo_lang.collector import without_collector
 from halo_lang.records import record
 from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
@@ -199,11 +200,12 @@ class Execution:
         frame, timeout = self._frame, self._order.timeout
         if frame.plan.directives.checkpoint and not self._run.recording:
             self._run.warn(frame, "@checkpoint: without a store the run is not kept and cannot be continued later")
-        if timeout is None:
-            await walk(frame)
-            return
-        async with self._run.time_limit(frame, timeout, "the run"):
-            await walk(frame)
+        with self._run.effects.during_replay(without_collector()):
+            if timeout is None:
+                await walk(frame)
+                return
+            async with self._run.time_limit(frame, timeout, "the run"):
+                await walk(frame)
 
     def closing(self, result: RunResult) -> JsonObject:
         """What a journal keeps of how the run stopped, beside the stages and effects that it has (see store/)."""
