@@ -1,14 +1,19 @@
-"""What a request costs, from the prices that ship with genai-prices; nothing is looked up on the network."""
+"""What a request costs, from prices that people set and those that ship with genai-prices; nothing is looked up on the
+network.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final
 
+from halo_lang import catalog
 from halo_lang.lexicon import MODEL
+from halo_lang.records import record
 from halo_runtime.models.base import Usage
 
 _UNQUOTED: Final = re.compile(MODEL)
@@ -27,6 +32,51 @@ WELL_KNOWN: Final = frozenset(
     for prefix in ("", f"{service}/")
 )
 """Ids that have a price for certain, so that checking a program need not load the table for the common ones."""
+
+
+MILLION: Final = 1_000_000
+
+
+@record
+class Price:
+    """US dollars for a million tokens. Those of a cache cost as others where nothing is said of them."""
+
+    input: Decimal
+    output: Decimal
+    cached: Decimal | None = None
+    cache_written: Decimal | None = None
+
+    def of(self, usage: Usage) -> Decimal | None:
+        """What a usage costs; None where it does not say how many tokens it was."""
+        if usage.input is None or usage.output is None:
+            return None
+        read, written = _parts_of(usage)
+        of_cache = read * (self.input if self.cached is None else self.cached)
+        to_cache = written * (self.input if self.cache_written is None else self.cache_written)
+        new = (usage.input - read - written) * self.input
+        return (new + of_cache + to_cache + usage.output * self.output) / MILLION
+
+
+class Prices:
+    """What models cost: by prices of one's own, by model id, and by the table where there is none."""
+
+    def __init__(self, own: Mapping[str, Price] | None = None) -> None:
+        self._own = {_canonical(model): price for model, price in (own or {}).items()}
+
+    def cost(self, model: str, usage: Usage) -> Decimal | None:
+        """USD for `usage` of the declared id `model`; None when the price or the number of tokens is not known."""
+        own = self._own.get(_canonical(model)) if self._own else None
+        return cost(model, usage) if own is None else own.of(usage)
+
+    def is_priced(self, model: str) -> bool:
+        """Whether the cost of calls of the declared id `model` can be known, and so limited by MaxSpend."""
+        return (bool(self._own) and _canonical(model) in self._own) or is_priced(model)
+
+
+def _canonical(model: str) -> str:
+    """One spelling for the ids of one model: `gpt-5` and `openai/gpt-5`, `gemini/x` and `google/x`."""
+    route = catalog.model_route(model)
+    return model if route is None else f"{route.entry.name}/{route.model}"
 
 
 @lru_cache(maxsize=4096)
@@ -77,10 +127,10 @@ def _priced(model: str, usage: Usage) -> Decimal | None:
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 
-    total = usage.input or 0
-    read = min(usage.cached or 0, total)
-    written = min(usage.cache_written or 0, total - read)
-    tokens = Tokens(input_tokens=total, output_tokens=usage.output, cache_read_tokens=read, cache_write_tokens=written)
+    read, written = _parts_of(usage)
+    tokens = Tokens(
+        input_tokens=usage.input, output_tokens=usage.output, cache_read_tokens=read, cache_write_tokens=written
+    )
     service, slash, name = model.partition("/")
     try:
         return calc_price(
@@ -88,3 +138,10 @@ def _priced(model: str, usage: Usage) -> Decimal | None:
         ).total_price
     except LookupError:
         return None
+
+
+def _parts_of(usage: Usage) -> tuple[int, int]:
+    """The tokens of the input that were read from a cache and written to one; never more than there are."""
+    total = usage.input or 0
+    read = min(usage.cached or 0, total)
+    return read, min(usage.cache_written or 0, total - read)
