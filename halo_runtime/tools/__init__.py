@@ -10,6 +10,7 @@ from halo_runtime.tools.base import ToolFactory
 
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.bash:open_shell",
+    "Documents": "halo_runtime.tools.documents:open_documents",
     "File": "halo_runtime.tools.history:open_history",
     "GET": "halo_runtime.tools.rest:open_get",
     "GitHub": "halo_runtime.tools.github:open_github",
