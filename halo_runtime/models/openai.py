@@ -57,7 +57,8 @@ class OpenAILike:
                 break
             except ModelError as error:
                 part = refused_part(error, wire.name, body)
-                if part is None or part in refused or (listener is not None and listener.told):
+                nowhere_else = part == CHAT and not self._has_responses(refused)
+                if part is None or nowhere_else or (listener is not None and listener.told):
                     raise
                 refused.add(part)
         reply = wire.reply(document, model, names)
@@ -84,12 +85,15 @@ class OpenAILike:
 
     def _wire(self, request: ModelRequest, model: str, refused: Collection[str]) -> Wire:
         """The API that the request is made in."""
-        if not self._service.responses or RESPONSES in refused:
+        if not self._has_responses(refused):
             return self._chat
         use = self._service.family(model).responses
         with_tools = bool(request.tools) or any(message.tool_calls for message in request.messages)
         needed = use == "always" or (use == "with tools" and with_tools)
         return self._responses if needed or CHAT in refused else self._chat
+
+    def _has_responses(self, refused: Collection[str]) -> bool:
+        return self._service.responses and RESPONSES not in refused
 
     async def _ask(self, wire: Wire, body: JsonObject, listener: _Listener | None) -> JsonObject:
         """The document that answers, streamed or not."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from email.utils import formatdate
 from typing import Any
@@ -520,6 +521,26 @@ def test_what_a_key_must_not_be_sent_to_is_found_before_anything_is_sent(url: st
 @pytest.mark.parametrize("url", ["http://localhost:8080", "http://127.0.0.1:1/v1", "http://[::1]:8080/v1", ""])
 def test_a_key_may_go_to_this_machine_and_to_https(url: str) -> None:
     assert open_openai({"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY}).missing() is None
+
+
+async def test_calls_side_by_side_may_learn_the_same_thing(server: FakeOpenAI, openai: OpenAILike) -> None:
+    both_are_there = asyncio.Barrier(2)
+    said = refusal(400, "Unsupported value: 'temperature' does not support 0.5 with this model.")
+    server.answer(*[replace(said, gate=both_are_there)] * 2)
+    replies = await asyncio.gather(*(openai.complete(ask("openai/next", temperature=0.5)) for _ in range(2)))
+    assert [reply.text for reply in replies] == ["ok", "ok"]
+    assert ["temperature" in request.body for request in server.requests] == [True, True, False, False]
+
+
+async def test_a_model_that_neither_api_takes_is_an_error() -> None:
+    async with FakeOpenAI(responses=False, refusals_expected=True) as server:
+        provider = open_openai({"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url})
+        server.answer(*[refusal(404, "This model is only supported in v1/responses.")] * 3)
+        for _ in range(2):
+            assert "only supported in v1/responses" in (await failure(provider, ask("openai/next"))).message
+        await provider.close()
+    paths = [request.path.removeprefix("/v1") for request in server.requests]
+    assert paths == ["/chat/completions", "/responses", "/chat/completions", "/chat/completions"]
 
 
 @pytest.mark.parametrize(
