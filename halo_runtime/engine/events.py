@@ -1,7 +1,7 @@
 """The one stream that everything that watches a run reads (spec 2.8).
 
-Events are frozen, JSON-serialisable and carry no clock time of their own: a replayed run gives the same ones, deltas
-excepted, which are kept nowhere.
+Events are frozen, JSON-serialisable and carry no clock time of their own: a replayed run gives the same ones, but for
+deltas, which are kept nowhere, and the marks `continued` and `reused`.
 Events of one structural `path` come in order; those of parallel paths interleave as the work does.
 """
 
@@ -34,11 +34,15 @@ class RunEvent:
 
 @record
 class RunStarted(RunEvent):
-    """The first event; `input` holds the arguments by name."""
+    """The first event; `input` holds the arguments by name.
+
+    `continued`: there is a journal, and what it holds is told again before anything new is done.
+    """
 
     type: ClassVar[str] = "run_started"
     pipeline: str
     input: JsonObject
+    continued: bool = False
 
 
 @record
@@ -78,8 +82,29 @@ class StageFinished(RunEvent):
 
 
 @record
+class AgentStarted(RunEvent):
+    """An agent's call begins; its `path` is that of its stage, arm or item. `model` is the one that will be asked."""
+
+    type: ClassVar[str] = "agent_started"
+    agent: str
+    method: str
+    model: str
+
+
+@record
+class AgentFinished(RunEvent):
+    """An agent's call has ended; `outcome` as that of a stage."""
+
+    type: ClassVar[str] = "agent_finished"
+    agent: str
+    method: str
+    outcome: str
+    error: JsonObject | None
+
+
+@record
 class ModelRequested(RunEvent):
-    """A request goes out; `attempt` counts tries from 1."""
+    """A request goes out; `attempt` counts tries from 1. `settings` are those that are set: temperature, …"""
 
     type: ClassVar[str] = "model_requested"
     agent: str
@@ -87,6 +112,7 @@ class ModelRequested(RunEvent):
     model: str
     messages: list[JsonObject]
     attempt: int
+    settings: JsonObject = field(default_factory=dict[str, Json])
 
 
 @record
@@ -100,7 +126,11 @@ class ModelDelta(RunEvent):
 
 @record
 class ModelResponded(RunEvent):
-    """`error` is null when a reply came. `cost` in USD as text, null when unknown; `duration_ms` as recorded."""
+    """`error` is null when a reply came. `cost` in USD as text, null when unknown; `duration_ms` as recorded.
+
+    `model` is the one that answered, null when unknown; `finish` why it ended (models/base.py, Stop). `usage` are its
+    tokens as the service told them, null for what it did not. `reused`: nothing was sent, a journal had the reply.
+    """
 
     type: ClassVar[str] = "model_responded"
     agent: str
@@ -110,6 +140,11 @@ class ModelResponded(RunEvent):
     cost: str | None
     duration_ms: float
     error: JsonObject | None
+    model: str | None = None
+    finish: str | None = None
+    usage: JsonObject = field(default_factory=dict[str, Json])
+    tool_calls: list[JsonObject] = field(default_factory=list[JsonObject])
+    reused: bool = False
 
 
 @record
@@ -124,13 +159,14 @@ class ToolRequested(RunEvent):
 
 @record
 class ToolResponded(RunEvent):
-    """A tool has answered; `error` is null when it did its work."""
+    """A tool has answered; `error` is null when it did its work. `reused`: a journal had it, nothing was called."""
 
     type: ClassVar[str] = "tool_responded"
     tool: str
     method: str
     result: Json
     error: JsonObject | None
+    reused: bool = False
 
 
 @record

@@ -137,7 +137,10 @@ class Execution:
         """Walk the pipeline to its end, whatever that is, and close what was opened."""
         run, order = self._run, self._order
         self._task = asyncio.current_task()
-        run.emitter.emit(RunStarted(order.run_id, order.pipeline, order.pipeline, run.redactor.json(order.inputs)))
+        clean_inputs = run.redactor.json(order.inputs)
+        run.emitter.emit(
+            RunStarted(order.run_id, order.pipeline, order.pipeline, clean_inputs, continued=run.effects.is_continued)
+        )
         try:
             result = await self._settle()
             self._task = None  # it has its result: too late to stop it

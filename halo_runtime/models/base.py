@@ -86,16 +86,17 @@ class ModelRequest:
             "method": self.method,
             "messages": [message.to_json() for message in self.messages],
         }
-        settings = {
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "max_tokens": self.max_tokens,
-            "json_schema": self.json_schema,
-        }
-        document.update({name: value for name, value in settings.items() if value is not None})
+        document.update(self.settings())
+        if self.json_schema is not None:
+            document["json_schema"] = self.json_schema
         if self.tools:
             document["tools"] = [asdict(tool) for tool in self.tools]
         return document
+
+    def settings(self) -> JsonObject:
+        """The settings that are set, by name."""
+        settings = {"temperature": self.temperature, "top_p": self.top_p, "max_tokens": self.max_tokens}
+        return {name: value for name, value in settings.items() if value is not None}
 
     def identity(self) -> JsonObject:
         """What was asked, whoever answers: a run may go on with another model and keep the replies it has."""

@@ -11,8 +11,14 @@ import pytest
 
 import halo_lang
 from halo_runtime import Journal, verify_trace
-from halo_runtime.engine.events import ModelDelta, RunEvent, SystemEvent
-from halo_runtime.models.base import ModelReply, ModelRequest
+from halo_runtime.engine.events import (
+    ModelDelta,
+    ModelResponded,
+    RunEvent,
+    RunStarted,
+    SystemEvent,
+)
+from halo_runtime.models.base import ModelReply, ModelRequest, ToolCall, Usage
 from tests.runtime.support import StubModel, run, runtime, stubbed
 
 AGENT = "agent A [openai/gpt-4o-mini]\n"
@@ -31,8 +37,8 @@ async def test_events_come_in_order_from_the_first_to_the_last() -> None:
     text = f'{AGENT}pipeline Main(x: Any) -> Result: x |> System.Print("hi {{{{x}}}}") |> A.go()'
     events = await watched(text, {"A": "reply"}, x=1)
     assert [event.type for event in events] == [
-        "run_started", "stage_started", "printed", "stage_finished", "stage_started", "model_requested",
-        "model_responded", "stage_finished", "run_finished",
+        "run_started", "stage_started", "printed", "stage_finished", "stage_started", "agent_started",
+        "model_requested", "model_responded", "agent_finished", "stage_finished", "run_finished",
     ]  # fmt: skip
     documents = [event.to_json() for event in events]
     assert json.loads(json.dumps(documents)) == documents
@@ -74,6 +80,43 @@ async def test_text_that_streams_reaches_observers_as_it_comes() -> None:
     world.subscribe(events.append)
     await world.run(halo_lang.parse(f"{AGENT}pipeline Main() -> Result: |> A.go()"))
     assert [event.text for event in events if isinstance(event, ModelDelta)] == ["one ", "two"]
+
+
+# --- what a call tells ---------------------------------------------------------------------------------------
+
+
+async def test_a_request_tells_its_settings_and_a_reply_who_gave_it_and_how_it_ended() -> None:
+    async def answer(request: ModelRequest) -> ModelReply:
+        call = ToolCall("1", "Sh_run", "{}")
+        return ModelReply("", (call,), "tool", Usage(3, 2, cached=1), "real-model")
+
+    world, _ = stubbed(answer)
+    documents: list[dict[str, Any]] = []
+    world.subscribe(lambda event: documents.append(event.to_json()))
+    text = "agent A [openai/gpt-4o-mini, temp: 0, max_steps: 1]\npipeline Main() -> Result: 1 |> A.go(max_tokens: 5)"
+    assert (await world.run(halo_lang.parse(text))).status == "failed"
+    by_type = {document["type"]: document for document in documents}
+    assert by_type["model_requested"]["settings"] == {"temperature": 0, "max_tokens": 5}
+    replied = by_type["model_responded"]
+    assert (replied["model"], replied["finish"], replied["reused"]) == ("real-model", "tool", False)
+    assert replied["usage"] == {"input": 3, "output": 2, "cached": 1, "reasoning": None, "cache_written": None}
+    assert replied["toolCalls"] == [{"id": "1", "name": "Sh_run", "arguments": "{}"}]
+    assert by_type["agent_started"]["model"] == "openai/gpt-4o-mini"
+    assert by_type["agent_finished"]["outcome"] == "failed"
+    assert by_type["agent_finished"]["error"]["type"] == "StepLimitError"
+
+
+async def test_a_run_that_goes_on_marks_what_its_journal_had() -> None:
+    text = f'{AGENT}pipeline Main() -> Result: 1 |> A.go() |! yield("?") |> A.go()'
+    world = runtime({"A": ["one", "two"]})
+    program = halo_lang.parse(text)
+    await world.run(program, run_id="r")
+    events: list[RunEvent] = []
+    world.subscribe(events.append)
+    await world.signal("r", "yes")
+    assert [event.reused for event in events if isinstance(event, ModelResponded)] == [True, False]
+    assert isinstance(events[0], RunStarted)
+    assert events[0].continued
 
 
 # --- observers ----------------------------------------------------------------------------------------------

@@ -14,16 +14,18 @@ from halo_runtime.engine.calls.conversation import Conversation
 from halo_runtime.engine.calls.history import History, keep, recall
 from halo_runtime.engine.calls.request import Settings, first_messages, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
-from halo_runtime.engine.effects import Origins
+from halo_runtime.engine.effects import Origins, ending_of
+from halo_runtime.engine.events import AgentFinished, AgentStarted
 from halo_runtime.engine.expressions import Expression, Segments
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import AgentPlan
-from halo_runtime.errors import Place
+from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import ToolSpec
 from halo_runtime.policies.base import PolicyCall
 from halo_runtime.prompts import ToolResult
 from halo_runtime.replies import parse_reply
+from halo_runtime.results import error_to_json
 
 
 @record
@@ -67,6 +69,22 @@ class AgentCall:
     histories: tuple[History, ...] = ()
 
     async def invoke(self, frame: Frame, path: str) -> Outcome:
+        """Do the call, and tell of its beginning and its end."""
+        run = frame.run
+        if not run.emitter.active:
+            return await self._invoke(frame, path)
+        name = self.agent.name
+        run.emitter.emit(AgentStarted(run.run_id, path, name, self.method, run.model or self.agent.model))
+        try:
+            outcome = await self._invoke(frame, path)
+        except BaseException as problem:
+            error = run.redactor.json(error_to_json(problem)) if isinstance(problem, HaloError) else None
+            run.emitter.emit(AgentFinished(run.run_id, path, name, self.method, ending_of(problem), error))
+            raise
+        run.emitter.emit(AgentFinished(run.run_id, path, name, self.method, "completed", None))
+        return outcome
+
+    async def _invoke(self, frame: Frame, path: str) -> Outcome:
         origins = frame.origins_of_all(self.paths)
         if not self.inputs and not self.had_placeholders:
             origins |= frame.current_origins

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -150,9 +150,9 @@ class Conversation:
         self.figures.tried(attempt)
         if run.emitter.active:
             shown = run.redactor.json([message.to_json() for message in request.messages])
-            run.emitter.emit(
-                ModelRequested(run.run_id, place, request.agent, request.method, request.model, shown, attempt)
-            )
+            agent, method, settings = request.agent, request.method, request.settings()
+            run.emitter.emit(ModelRequested(run.run_id, place, agent, method, request.model, shown, attempt, settings))
+        replayed = run.effects.recorded(place)
         booking = run.ledger.book(
             self.guarded,
             need=lambda: request_need(request, self.priced_as),
@@ -167,18 +167,19 @@ class Conversation:
             kept = run.effects.journal.find(place)
             if kept is not None and kept.was_refused:
                 self.figures.not_tried()
-            self._responded(place, None, {}, None, 0.0, error)
+            self._failed(place, error, reused=replayed or run.effects.was_reused(place))
             raise
         finally:
             run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))
             run.heard(place, "model", lambda: self._asked(request))
         reply, duration = ModelReply.from_json(document["reply"]), document["duration_ms"]
         price = cost(self._priced_as(document), reply.usage) if reply.cost is None else reply.cost
-        if run.effects.was_reused(place):
+        reused = run.effects.was_reused(place)
+        if reused:
             self.figures.reused(reply)
         else:
             self.figures.replied(reply, price, duration)
-        self._responded(place, reply.text, tokens_of(reply.usage), price, duration, None)
+        self._responded(place, reply, price, duration, reused=replayed or reused)
         return reply
 
     async def _complete(self, place: str, request: ModelRequest, booking: Booking) -> Json:
@@ -221,14 +222,32 @@ class Conversation:
         return any("output" in bound.rule.points for bound in self.rules)
 
     def _responded(
-        self, place: str, text: str | None, tokens: JsonObject, price: Decimal | None, duration: float,
-        error: HaloError | None,
+        self, place: str, reply: ModelReply, price: Decimal | None, duration: float, *, reused: bool
     ) -> None:  # fmt: skip
         run = self.frame.run
         if not run.emitter.active:
             return
-        shown = None if text is None or self._is_guarded else run.redactor.text(text)
-        failure = None if error is None else run.redactor.json(error_to_json(error))
-        paid = None if price is None else str(price)
-        agent, method = self.call.agent.name, self.call.method
-        run.emitter.emit(ModelResponded(run.run_id, place, agent, method, shown, tokens, paid, duration, failure))
+        guarded, agent, method = self._is_guarded, self.call.agent.name, self.call.method
+        run.emitter.emit(
+            ModelResponded(
+                run.run_id, place, agent, method,
+                reply=None if guarded else run.redactor.text(reply.text),
+                tokens=tokens_of(reply.usage),
+                cost=None if price is None else str(price),
+                duration_ms=duration,
+                error=None,
+                model=reply.model_used,
+                finish=reply.stop,
+                usage=asdict(reply.usage),
+                tool_calls=[] if guarded else run.redactor.json([asdict(call) for call in reply.tool_calls]),
+                reused=reused,
+            )
+        )  # fmt: skip
+
+    def _failed(self, place: str, error: HaloError, *, reused: bool) -> None:
+        run, agent, method = self.frame.run, self.call.agent.name, self.call.method
+        if run.emitter.active:
+            failure = run.redactor.json(error_to_json(error))
+            run.emitter.emit(
+                ModelResponded(run.run_id, place, agent, method, None, {}, None, 0.0, failure, reused=reused)
+            )

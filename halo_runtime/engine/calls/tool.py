@@ -189,18 +189,21 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
 
     if run.emitter.active:
         run.emitter.emit(ToolRequested(run.run_id, place, tool, method, redact(arguments)))
+    replayed = run.effects.recorded(place)
     try:
         result = await run.effects.perform(
             place, "tool", request, do, origins=asked.origins, guards=frame.guards, once=once,
             charge=lambda: booking and booking.charge,
         )  # fmt: skip
     except HaloError as error:
-        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, redact(error_to_json(error))))
+        reused, failure = replayed or run.effects.was_reused(place), redact(error_to_json(error))
+        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, failure, reused))
         raise
     finally:
         if asked.asker is not None:
             run.ledger.told(frame, place, asked.asker, run.effects.journal.find(place))
         run.heard(place, "tool", lambda: request)
     if run.emitter.active:
-        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None))
+        reused = replayed or run.effects.was_reused(place)
+        run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None, reused))
     return result
