@@ -294,7 +294,7 @@ def test_settings_are_completed_where_nothing_flows(text: str, first: list[str])
         ("|* each(p in answer.parts) => Solve(p) as all |> Bot.x(all.0.▮", ["title", "parts"]),
         ("~> listen(GitHub.Push) as push |> Bot.x(context.data.▮", ["push", "GitHub"]),
         ("~> listen(GitHub.Push) |> Bot.x(context.data.GitHub.▮", ["Push"]),
-        ("|> Repo.list_issues() |> Bot.x(context.data.Repo.list_issues.▮", ["items"]),
+        ("|> Repo.list_issues() |> Bot.x(context.data.Repo.list_issues.▮", ["items", "more"]),
     ],
 )
 def test_a_path_goes_on_with_what_is_known_to_be_there(stages: str, labels: list[str]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from typing import Any
 
 import pytest
 
 from tests.fakes.github_documents import sha
 from tests.fakes.github_server import TOKEN, FakeGitHub
 
-githubkit = pytest.importorskip("githubkit")
+githubkit: Any = pytest.importorskip("githubkit")
 WHERE = {"owner": "acme", "repo": "api"}
 
 
@@ -32,7 +33,7 @@ async def test_a_client_that_is_not_ours_is_at_home_at_the_fake() -> None:
             assert caught.value.response.status_code == 404
 
 
-async def _issues(rest: githubkit.rest.RestNamespace) -> None:
+async def _issues(rest: Any) -> None:
     issues = rest.issues
     assert (await issues.async_get(**WHERE, issue_number=1)).parsed_data.title == "It is broken"
     made = (await issues.async_create(**WHERE, title="New", labels=["bug"], assignees=["ada"])).parsed_data
@@ -51,7 +52,7 @@ async def _issues(rest: githubkit.rest.RestNamespace) -> None:
     assert [user.login for user in assigned.assignees] == ["ada"]
 
 
-async def _pulls(rest: githubkit.rest.RestNamespace) -> None:
+async def _pulls(rest: Any) -> None:
     pulls = rest.pulls
     assert (await pulls.async_get(**WHERE, pull_number=2)).parsed_data.head.ref == "fix"
     assert len((await pulls.async_list(**WHERE)).parsed_data) == 1
@@ -62,7 +63,7 @@ async def _pulls(rest: githubkit.rest.RestNamespace) -> None:
     assert (await pulls.async_merge(**WHERE, pull_number=2, merge_method="squash")).parsed_data.merged
 
 
-async def _repository(rest: githubkit.rest.RestNamespace) -> None:
+async def _repository(rest: Any) -> None:
     repos = rest.repos
     assert (await repos.async_get(**WHERE)).parsed_data.default_branch == "main"
     file = (await repos.async_get_content(**WHERE, path="a.txt")).parsed_data
@@ -81,7 +82,7 @@ async def _repository(rest: githubkit.rest.RestNamespace) -> None:
     assert runs.workflow_runs[0].head_branch == "dev"
 
 
-async def _searches(rest: githubkit.rest.RestNamespace) -> None:
+async def _searches(rest: Any) -> None:
     search = rest.search
     assert (await search.async_issues_and_pull_requests(q="broken")).parsed_data.total_count == 1
     assert (await search.async_code(q="two")).parsed_data.items[0].path == "a.txt"
