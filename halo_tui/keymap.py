@@ -61,6 +61,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     Action("pane.runs", "Show the runs", ("alt+6",), command="show_pane('runs')", about="Kept runs, to look back at"),
     Action(
+        "pane.call",
+        "Show the call",
+        ("alt+7",),
+        command="show_pane('call')",
+        about="What the chosen stage sent to its model, and the reply",
+    ),
+    Action(
         "replay.back", "Stage before", ("alt+left",), command="step(-1)", label="Back", about="In a run looked back at"
     ),
     Action(

@@ -6,7 +6,9 @@ cells. All of that arithmetic is here. Text may hold anything, lone surrogates i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
@@ -14,6 +16,9 @@ from halo_lang.source import Source
 
 TAB_SIZE = 4
 """Cells from one tab stop to the next, where nothing else is said."""
+
+MARKS = 4
+"""Characters for each cell of a cut text, at most: marks take no cell, and some texts stack hundreds on a letter."""
 
 _ZERO_WIDTH = frozenset(("Mn", "Me", "Cf"))
 
@@ -114,6 +119,36 @@ def index_at_cell(line: str, cell: int, tab_size: int = TAB_SIZE) -> int:
         if cell < end:
             return index
     return len(line)
+
+
+def first_cells(text: str, width: int, ellipsis: str = "…") -> str:
+    """The text cut to a number of terminal cells at its end."""
+    if _fits(text, width):
+        return text
+    return _as_many_as_fit(text, width - len(ellipsis)) + ellipsis[: max(0, width)]
+
+
+def last_cells(text: str, width: int, ellipsis: str = "…") -> str:
+    """The text cut to a number of terminal cells at its beginning, where no mark is left without its letter."""
+    if _fits(text, width):
+        return text
+    end = _as_many_as_fit(reversed(text), width - len(ellipsis))[::-1]
+    start = next((at for at, character in enumerate(end) if _width(character)), len(end))
+    return ellipsis[: max(0, width)] + end[start:]
+
+
+def _fits(text: str, width: int) -> bool:
+    return len(text) <= width * MARKS and cells(text) <= width
+
+
+def _as_many_as_fit(characters: Iterable[str], width: int) -> str:
+    found: list[str] = []
+    for character in islice(characters, max(0, width) * MARKS):
+        width -= _width(character)
+        if width < 0:
+            break
+        found.append(character)
+    return "".join(found)
 
 
 def _width(character: str) -> int:

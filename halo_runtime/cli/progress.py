@@ -16,12 +16,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TextIO
 
-from halo_lang.assist.positions import cells
+from halo_lang.assist.positions import cells, first_cells
 from halo_lang.excerpt import visible
 from halo_lang.records import record
 from halo_runtime.cli.narration import ITEM, Tally, describe, elapsed, started
 from halo_runtime.cli.output import emit, is_terminal, paint
-from halo_runtime.cli.tails import Tails, first_cells, sayable
+from halo_runtime.cli.tails import Tails, sayable
 from halo_runtime.engine.events import InterruptOpened, RunEvent, RunFinished, StageFinished, StageStarted
 
 TICK_SECONDS = 0.1

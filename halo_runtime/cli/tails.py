@@ -5,11 +5,11 @@ Pure. Rows are made when they are drawn, not when text comes; of each reply only
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
-from halo_lang.assist.positions import cells
+from halo_lang.assist.positions import cells, first_cells, last_cells
 from halo_lang.excerpt import visible
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.engine.events import ModelDelta, ModelRequested, ModelResponded, RunEvent, RunFinished, StageFinished
@@ -19,9 +19,6 @@ KEPT = 2_000
 
 MAX_NAME = 32
 """Cells of a call's name."""
-
-MARKS = 4
-"""Characters for each cell of a row, at most: marks take no cell, and some texts stack hundreds on a letter."""
 
 
 @dataclass(slots=True)
@@ -74,33 +71,3 @@ class Tails:
 def sayable(text: str, encoding: str) -> str:
     """The text as a stream writes it whose encoding lacks some characters, which then stand as escapes."""
     return text.encode(encoding, "backslashreplace").decode(encoding, "replace")
-
-
-def first_cells(text: str, width: int, ellipsis: str) -> str:
-    """The text cut to a number of terminal cells at its end."""
-    if _fits(text, width):
-        return text
-    return _as_many_as_fit(iter(text), width - len(ellipsis)) + ellipsis[: max(0, width)]
-
-
-def last_cells(text: str, width: int, ellipsis: str) -> str:
-    """The text cut to a number of terminal cells at its beginning, where no mark is left without its letter."""
-    if _fits(text, width):
-        return text
-    end = _as_many_as_fit(reversed(text), width - len(ellipsis))[::-1]
-    start = next((at for at, character in enumerate(end) if cells(character)), len(end))
-    return ellipsis[: max(0, width)] + end[start:]
-
-
-def _fits(text: str, width: int) -> bool:
-    return len(text) <= width * MARKS and cells(text) <= width
-
-
-def _as_many_as_fit(characters: Iterator[str], width: int) -> str:
-    found: list[str] = []
-    for character in islice(characters, max(0, width) * MARKS):
-        width -= cells(character)
-        if width < 0:
-            break
-        found.append(character)
-    return "".join(found)

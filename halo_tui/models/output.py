@@ -8,26 +8,29 @@ from typing import Final
 from halo_runtime.json_types import Json, JsonObject
 from halo_tui.models.lines import Run, pretty, visible
 from halo_tui.models.run import STATES, RunView
+from halo_tui.models.wrapping import Section
 
 MAX_SHOWN: Final = 50_000
 """Characters of one text that are shown; more would make the terminal slow, and nobody reads it there."""
+
+MAX_LIVE: Final = 8
+"""Replies shown while they stream; there may be hundreds side by side."""
 
 MAX_WARNINGS: Final = 20
 """Warnings listed; the count says how many there are."""
 
 
-def output_text(run: RunView) -> Iterator[Run]:
-    """The pane's text as runs; sections are separated by an empty line."""
+def output_sections(run: RunView) -> Iterator[Section]:
+    """The pane's text."""
     if run.status == "idle":
-        yield "The output of a run appears here.", "dim"
+        yield Section("idle", None, lambda: [("The output of a run appears here.", "dim")])
         return
-    glyph, role = STATES[run.status]
-    yield f"{glyph} {run.status}", role
-    yield f"  {run.pipeline} {run.on}\n", "dim"
+    head = tuple(_head(run))
+    yield Section("head", head, lambda: head)
     yield from _printed(run)
     yield from _live(run)
-    yield from _result(run)
-    yield from _warnings(run)
+    rest = (*_result(run), *_warnings(run))
+    yield Section("rest", rest, lambda: rest)
 
 
 def error_block(error: JsonObject) -> Iterator[Run]:
@@ -47,19 +50,28 @@ def shown(value: Json) -> str:
     return f"{text[:MAX_SHOWN]}\n… {len(text) - MAX_SHOWN:,} more characters"
 
 
-def _printed(run: RunView) -> Iterator[Run]:
-    if run.printed:
-        yield "\n", "text"
-    for text in run.printed:
-        yield "› ", "dim"
-        yield f"{shown(text)}\n", "text"
+def _head(run: RunView) -> Iterator[Run]:
+    glyph, role = STATES[run.status]
+    yield f"{glyph} {run.status}", role
+    yield f"  {run.pipeline} {run.on}\n", "dim"
+    yield "\n" if run.printed else "", "text"
 
 
-def _live(run: RunView) -> Iterator[Run]:
-    for text in run.live.values():
-        if text:
-            yield "\n▍ ", "busy"
-            yield f"{visible(text)}\n", "text"
+def _printed(run: RunView) -> Iterator[Section]:
+    first = run.printed_count - len(run.printed)
+    for number, text in enumerate(run.printed, first):
+        yield Section(("printed", number), text, lambda text=text: [("› ", "dim"), (f"{shown(text)}\n", "text")])
+
+
+def _live(run: RunView) -> Iterator[Section]:
+    """The replies that stream; of many the first ones, for the others get their turn as these end."""
+    streaming = [call for call in run.calls.streaming if call.live is not None and call.live.total]
+    for call in streaming[:MAX_LIVE]:
+        label = call.label
+        yield Section(("live", call.path), label, lambda label=label: [(f"\n▍ {label}\n", "busy")], call.live)
+    more = len(streaming) - MAX_LIVE
+    if more > 0:
+        yield Section("more", more, lambda: [(f"\n… and {more:,} more\n", "dim")])
 
 
 def _result(run: RunView) -> Iterator[Run]:

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, Literal, TypeAlias
 
+from halo_lang.assist.positions import cells, last_cells
+from halo_lang.excerpt import visible
 from halo_runtime.engine.events import (
     InterruptAnswered,
     InterruptOpened,
-    ModelDelta,
     ModelRequested,
     ModelResponded,
     PolicyDecided,
@@ -31,6 +32,7 @@ from halo_runtime.engine.events import (
 )
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import RunResult, error_to_json
+from halo_tui.models.calls import Calls
 from halo_tui.models.lines import Line, Role, duration, money, one_line
 
 Status: TypeAlias = Literal[
@@ -55,8 +57,9 @@ STATES: Final[dict[str, tuple[str, Role]]] = {
 MAX_PRINTED: Final = 1_000
 """Printed lines kept; older ones go."""
 
-MAX_LIVE: Final = 20_000
-"""Characters of streaming text kept for one call; the whole is in its result."""
+
+MIN_TAIL: Final = 8
+"""Cells from which on a row shows the end of a text that streams."""
 
 
 @dataclass(slots=True)
@@ -80,8 +83,15 @@ class StageRow:
         """Whether it has not ended."""
         return self.started is not None and self.ended is None
 
-    def line(self, depth: int, now: float) -> Line:
-        """One row of the list: sign, name, how long, what is noteworthy."""
+    def line(self, depth: int, now: float, tail: str = "", width: int = 0) -> Line:
+        """One row of the list: sign, name, how long, what is noteworthy; then the end of what streams, if it fits."""
+        line = self._line(depth, now)
+        room = width - sum(cells(text) for text, _ in line) - 2
+        if not tail or room < MIN_TAIL:
+            return line
+        return (*line, ("  ", "text"), (last_cells(visible(" ".join(tail.split()), keep=""), room), "dim"))
+
+    def _line(self, depth: int, now: float) -> Line:
         glyph, role = STATES.get(self.state, STATES["running"])
         return (
             ("  " * depth, "text"),
@@ -121,8 +131,10 @@ class RunView:
     cost: Decimal = Decimal(0)
     printed: deque[str] = field(default_factory=lambda: deque[str](maxlen=MAX_PRINTED))
     warnings: list[str] = field(default_factory=list[str])
-    live: dict[str, str] = field(default_factory=dict[str, str])
-    """Text as it streams, by the path of its call."""
+    printed_count: int = 0
+    """Lines printed, those included that are kept no more."""
+    calls: Calls = field(default_factory=Calls)
+    """Its agent calls, with the text that streams."""
     open_questions: set[str] = field(default_factory=set[str])
     reused: frozenset[str] = frozenset()
     """Paths of stages that are taken from the run that this one continues."""
@@ -154,6 +166,7 @@ class RunView:
 
     def apply(self, event: RunEvent, at: float) -> None:
         """Take one event in. Kinds that the screen shows nothing of are passed over."""
+        self.calls.take(event)
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event, at)
@@ -192,7 +205,7 @@ class RunView:
 
     def _end(self, at: float) -> None:
         self.ended = at if self.ended is None else self.ended
-        self.live.clear()
+        self.calls.stop()
         for row in self._rows.values():
             if row.active:
                 row.state, row.ended = "paused" if self.status == "paused" else "cancelled", at
@@ -243,14 +256,9 @@ class RunView:
             self.data[namespace][within] = value
 
     def _requested(self, event: ModelRequested, _at: float) -> None:
-        self.live[event.path] = ""
         self._annotate(event.path, f"try {event.attempt}" if event.attempt > 1 else "")
 
-    def _delta(self, event: ModelDelta, _at: float) -> None:
-        self.live[event.path] = (self.live.get(event.path, "") + event.text)[-MAX_LIVE:]
-
     def _responded(self, event: ModelResponded, _at: float) -> None:
-        self.live.pop(event.path, None)
         self.tokens += sum(event.tokens.get(side) or 0 for side in ("input", "output"))
         self.cost += Decimal(event.cost) if event.cost is not None else 0
         if event.error is not None:
@@ -287,6 +295,7 @@ class RunView:
 
     def _printed(self, event: Printed, _at: float) -> None:
         self.printed.append(event.text)
+        self.printed_count += 1
 
     def _annotate(self, path: str, note: str) -> None:
         row = self._rows.get(path) or self._parent(path)
@@ -320,7 +329,6 @@ _HANDLERS: Final[dict[type[RunEvent], _Handler]] = {
     StageStarted: RunView._stage_started,  # pyright: ignore[reportPrivateUsage]
     StageFinished: RunView._stage_finished,  # pyright: ignore[reportPrivateUsage]
     ModelRequested: RunView._requested,  # pyright: ignore[reportPrivateUsage]
-    ModelDelta: RunView._delta,  # pyright: ignore[reportPrivateUsage]
     ModelResponded: RunView._responded,  # pyright: ignore[reportPrivateUsage]
     ToolRequested: RunView._tool_requested,  # pyright: ignore[reportPrivateUsage]
     ToolResponded: RunView._tool_responded,  # pyright: ignore[reportPrivateUsage]

@@ -144,9 +144,17 @@ def view_of(stored: StoredRun, entry: int | None = None) -> RunView:
         warnings=[str(warning.get("message", "")) for warning in meta["warnings"]],
         open_questions={question["id"] for question in document["interrupts"]},
     )
+    for stage in stored.stages if entry is None else stored.stages[:entry]:
+        _keep_calls(view, stage["path"], stage)
     if entry is None:
+        _keep_calls(view, stored.pipeline, stored.closing)  # those of the stage that failed, above all
         view.roots = _tree(stored.stages)
     return view
+
+
+def _keep_calls(view: RunView, path: str, document: JsonObject | None) -> None:
+    for call in (document or {}).get("news", {}).get("calls", ()):
+        view.calls.keep(path, call)
 
 
 def _tree(stages: tuple[JsonObject, ...]) -> list[StageRow]:

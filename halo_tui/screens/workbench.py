@@ -30,7 +30,7 @@ from halo_tui.models.session import Session
 from halo_tui.screens.dialogs import Help
 from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
-from halo_tui.widgets.output import Output
+from halo_tui.widgets.output import CallPane, Output
 from halo_tui.widgets.panes import Data, Inbox, Problems, Runs, Stages
 from halo_tui.widgets.rows import Rows
 
@@ -61,7 +61,7 @@ WIDE: Final = 100
 TALL: Final = 30
 """Rows from which there is room for more."""
 
-RUN_PANES: Final = ("stages", "output", "data", "inbox", "runs")
+RUN_PANES: Final = ("stages", "output", "data", "inbox", "runs", "call")
 PANES: Final = ("editor", "problems", *RUN_PANES)
 
 
@@ -106,6 +106,7 @@ class Workbench(Screen[None]):
                 yield Data()
                 yield Inbox()
                 yield Runs()
+                yield CallPane()
         yield Status()
         yield Footer(show_command_palette=False, compact=True)
 
@@ -312,8 +313,12 @@ class Workbench(Screen[None]):
             stages.show_entries(replay.rows, replay.position)
             self._tree.show(replay.view, replay.changed)
         self.query_one(Output).show_run(self.shown)
+        self._show_call()
         self.query_one(Data).show_tree(self._tree)
         self._show_inbox()
+
+    def _show_call(self) -> None:
+        self.query_one(CallPane).show_calls(self.shown.calls.within(self.query_one(Stages).chosen))
 
     def _conclude(self) -> None:
         self._concluded = True
@@ -378,6 +383,8 @@ class Workbench(Screen[None]):
     def _entry_chosen(self) -> None:
         if self.replay is not None:
             self.keeping.go(self.query_one(Stages).cursor)
+        else:
+            self._show_call()
 
     @on(Rows.Chosen, "#inbox")
     def _question_chosen(self, event: Rows.Chosen) -> None:

@@ -72,5 +72,13 @@ class Tabs(Widget):
                 return
 
     def _label(self, pane: str) -> str:
+        return f" {self._told(pane)}" if self._is_tight else f" {self._told(pane)} "
+
+    def _told(self, pane: str) -> str:
         badge = f" {self.waiting}" if pane == "inbox" and self.waiting else ""
-        return f" {pane.capitalize()}{badge} "
+        return f"{pane.capitalize()}{badge}"
+
+    @property
+    def _is_tight(self) -> bool:
+        """Whether there is no room for a space on both sides of each name."""
+        return sum(len(self._told(pane)) + 2 for pane in self._panes) > self.size.width

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from halo_lang.assist.positions import MARKS
+from halo_tui.models.calls import Calls
 from halo_tui.models.data import DataRow, DataTree
 from halo_tui.models.lines import Line
 from halo_tui.models.problems import Findings, Problem
@@ -36,23 +38,33 @@ class Stages(Rows[tuple[int, StageRow]]):
 
     def __init__(self) -> None:
         super().__init__(self._line, id="stages", classes="pane -active")
+        self._calls = Calls()
         self.empty = (("F5", "accent"), (" runs the program; its stages appear here.", "dim"))
 
     def show_run(self, run: RunView) -> None:
         """Show a run, with the newest stage in sight unless a person looks at another."""
         following = not self.has_focus or self.cursor >= len(self.items) - 1
+        self._calls = run.calls
         self.show(tuple(run.rows()))
         if following:
             self.cursor = len(self.items) - 1
 
     def show_entries(self, rows: Sequence[tuple[int, StageRow]], position: int) -> None:
         """Show the timeline of a kept run, with the cursor on the entry that is looked at."""
+        self._calls = Calls()
         self.show(rows)
         self.cursor = position
 
     def _line(self, item: tuple[int, StageRow]) -> Line:
         depth, row = item
-        return row.line(depth, time.monotonic())
+        call = self._calls.live_within(row.path) if row.active and not row.children else None
+        tail = call.live.end(self.size.width * MARKS) if call is not None and call.live is not None else ""
+        return row.line(depth, time.monotonic(), tail, self.size.width)
+
+    @property
+    def chosen(self) -> str:
+        """The path of the stage at the cursor."""
+        return self.items[self.cursor][1].path if self.items else ""
 
 
 class Data(Rows[DataRow]):

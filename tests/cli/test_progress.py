@@ -9,10 +9,10 @@ from itertools import count
 
 import pytest
 
-from halo_lang.assist.positions import cells
+from halo_lang.assist.positions import MARKS, cells
 from halo_runtime.cli.narration import Tally, elapsed
 from halo_runtime.cli.progress import MAX_TAILS, JsonLines, LiveLine, PlainLines, Progress, choose_progress
-from halo_runtime.cli.tails import KEPT, MARKS, Tails
+from halo_runtime.cli.tails import KEPT, Tails
 from halo_runtime.engine.events import (
     InterruptOpened,
     ModelDelta,

@@ -8,8 +8,6 @@ from halo_runtime import Journal
 from halo_runtime.engine.events import (
     InterruptAnswered,
     InterruptOpened,
-    ModelDelta,
-    ModelRequested,
     ModelResponded,
     Printed,
     RetryScheduled,
@@ -22,8 +20,8 @@ from halo_runtime.engine.events import (
 from halo_runtime.errors import ProgramFailure
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.results import Context, RunResult, Status
-from halo_tui.models.output import MAX_SHOWN, output_text
-from halo_tui.models.run import MAX_LIVE, RunView
+from halo_tui.models.output import MAX_SHOWN, output_sections
+from halo_tui.models.run import RunView
 from tests.runtime.runnable import Runnable, runnables
 from tests.runtime.test_replay import World
 
@@ -54,7 +52,7 @@ def result(status: Status, output: Json = None, error: ProgramFailure | None = N
 
 
 def text_of(view: RunView) -> str:
-    return "".join(text for text, _ in output_text(view))
+    return "".join(text for section in output_sections(view) for text, _ in section.runs())
 
 
 def test_items_stand_below_the_stage_they_belong_to_however_they_interleave() -> None:
@@ -88,14 +86,6 @@ def test_tokens_and_cost_add_up_and_unknown_ones_count_nothing() -> None:
 
     view = after(reply("0.25", {"input": 10, "output": 5}), reply(None, {"input": None, "output": None}))
     assert (view.tokens, str(view.cost)) == (15, "0.25")
-
-
-def test_streaming_text_is_shown_until_its_reply_is_there_and_never_grows_without_bound() -> None:
-    asked = ModelRequested(RUN, "M/0/model", "Bot", "say", "m", [], 1)
-    view = after(started("M/0"), asked, ModelDelta(RUN, "M/0/model", "Bot", "x" * MAX_LIVE * 3))
-    assert [len(text) for text in view.live.values()] == [MAX_LIVE]
-    view.apply(ModelResponded(RUN, "M/0/model", "Bot", "say", "x", {}, None, 1.0, None), 4.0)
-    assert view.live == {}
 
 
 def test_a_retry_is_noted_at_its_stage() -> None:

@@ -16,7 +16,7 @@ from halo_runtime.preflight import Preflight, StageVerdict
 from halo_runtime.store.files import FileRunStore
 from halo_tui.models.launch import Launch
 from halo_tui.models.lines import Line, ago, clock
-from halo_tui.models.output import output_text
+from halo_tui.models.output import output_sections
 from halo_tui.models.plan import plan_text
 from halo_tui.models.project import MAX_LISTED, Project, run_line
 from halo_tui.models.session import reused_paths
@@ -122,7 +122,7 @@ async def test_a_damaged_journal_is_shown_up_to_its_first_bad_line(store: FileRu
     path.write_bytes(b"".join([*lines[:line], lines[line].replace(b'"', b"'", 1), *lines[line + 1 :]]))
     replay = Replay.open(store, result.run_id)
     assert (replay.last, replay.goes_on) == (intact + 1, False)
-    assert f"line {line + 1}" in said(output_text(replay.view))
+    assert f"line {line + 1}" in said(run for section in output_sections(replay.view) for run in section.runs())
     for position in range(replay.last + 1):
         replay.go(position)
         assert replay.view.run_id == result.run_id
