@@ -202,5 +202,19 @@ class Forecasting(Protocol):
         ...
 
 
+@runtime_checkable
+class Service(ModelProvider, Protocol):
+    """A ModelProvider that can say where it asks and which models there are."""
+
+    @property
+    def address(self) -> str:
+        """The base URL, or what stands for one."""
+        ...
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of its models, those of the first thousand. ModelError where it cannot be asked, or refuses."""
+        ...
+
+
 ProviderFactory: TypeAlias = Callable[[Mapping[str, str]], ModelProvider]
 """Makes a provider from the environment's variables."""

@@ -20,7 +20,8 @@ class ChatService:
     `asks_for_usage`: its streams tell usage only when asked to. `strict`: it takes that word beside a schema.
     `insists`: it drops what a model does not take without a word, unless told not to when a schema counts.
     `thinks_aloud`: some of its models write their thoughts into their answers. `keeps_reasoning`: it wants the
-    details of a turn's reasoning back. `responses`: it has that API, too.
+    details of a turn's reasoning back. `responses`: it has that API, too. `key_path` tells of a key, where the list
+    of models does not ask for one; `models_field` is where that list stands in its answer, if not at its top.
     """
 
     name: str
@@ -39,6 +40,8 @@ class ChatService:
     thinks_aloud: bool = False
     keeps_reasoning: bool = False
     responses: bool = False
+    key_path: str | None = None
+    models_field: str | None = "data"
 
     def family(self, model: str) -> Family:
         """What the model takes, by its name on the wire."""
@@ -101,6 +104,7 @@ OPENROUTER: Final = ChatService(
     idle_seconds=120.0,  # it sends comments while its models have nothing to say
     insists=True,
     keeps_reasoning=True,
+    key_path="/key",
 )
 """OpenRouter, a gateway to the models of all makers; `openrouter/MAKER/NAME`."""
 
@@ -114,5 +118,6 @@ TOGETHER: Final = ChatService(
     advice={403: "; the request may be longer than the model can read"},
     strict=False,
     thinks_aloud=True,
+    models_field=None,
 )
 """Together, a host of open models; `together/OWNER/NAME`."""

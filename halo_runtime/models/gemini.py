@@ -105,6 +105,18 @@ class Gemini:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem
 
+    @property
+    def address(self) -> str:
+        """The base URL."""
+        return self._service.endpoint.url
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the service has."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        found = await self._service.names("/models?pageSize=1000", "models", "name")
+        return tuple(name.removeprefix("models/") for name in found)
+
     def restore(self, cursors: Sequence[Json]) -> None:
         """Nothing to take note of: a service has no place to stand at."""
 

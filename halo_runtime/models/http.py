@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from halo_lang.records import record
 from halo_runtime.errors import Fault, ModelError
-from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.complaints import CONTEXT_FULL, read_complaint
 from halo_runtime.models.refusals import SHORTEN, may_pass, usual_advice
 from halo_runtime.models.retry import retry_after
@@ -112,6 +112,15 @@ class JsonService:
         """As `post`, asking with nothing but the address."""
         async with self._failures(), self._request("GET", path) as response:
             return self._document(await self._whole(response))
+
+    async def names(self, path: str, among: str | None, field: str = "id") -> tuple[str, ...]:
+        """What the things in a list are called in `field`; the list is the answer, or stands under `among` in it."""
+        async with self._failures(), self._request("GET", path) as response:
+            document = self._json(await self._whole(response))
+        found: Json = document.get(among) if is_object(document) and among else document
+        if not is_list(found):
+            raise self.error(f"answered without a list of its models{self._filled(_WRONG_URL)}")
+        return tuple(name for item in found if is_object(item) and isinstance(name := item.get(field), str))
 
     async def stream(
         self,
@@ -259,6 +268,12 @@ class JsonService:
 
     def _document(self, answer: Answer, repeatable: bool = True) -> JsonObject:
         """The JSON object of an answer; raises for a status that is no success, and for everything else."""
+        document = self._json(answer, repeatable)
+        if not is_object(document):
+            raise self.error(f"answered with JSON that is no object{self._filled(_WRONG_URL)}")
+        return document
+
+    def _json(self, answer: Answer, repeatable: bool = True) -> Json:
         if answer.status >= 300:
             raise self._refusal(answer, repeatable)
         kind = _kind(answer.headers)
@@ -266,12 +281,9 @@ class JsonService:
         if "json" not in kind:
             raise self.error(f"answered {self._clean(kind) or 'something without a type'} instead of JSON{advice}")
         try:
-            document: Json = json.loads(answer.content)
+            return json.loads(answer.content)
         except (ValueError, RecursionError):
             raise self.error(f"answered with broken JSON ({len(answer.content)} bytes){advice}") from None
-        if not is_object(document):
-            raise self.error(f"answered with JSON that is no object{advice}")
-        return document
 
     def _named(self, problem: str) -> str:
         return f"{self.endpoint.service} ({self.endpoint.host}) {problem}"

@@ -65,6 +65,17 @@ class LocalModel:
         """What the model cannot do."""
         return _warnings(request)
 
+    @property
+    def address(self) -> str:
+        """It has none."""
+        return "in this process"
+
+    async def models(self) -> tuple[str, ...]:
+        """The one model."""
+        if (problem := self.missing()) is not None:
+            raise ModelError(problem)
+        return (MODEL_NAME,)
+
     def missing(self) -> str | None:
         """The package that is missing and how to install it."""
         if find_spec("xllamacpp") is None or model_file() is None:

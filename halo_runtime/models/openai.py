@@ -76,6 +76,19 @@ class OpenAILike:
         """Why no request could be sent: no key, or an address that a key must not go to."""
         return self._problem
 
+    @property
+    def address(self) -> str:
+        """The base URL."""
+        return self._http.endpoint.url
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the service has."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        if self._service.key_path is not None:  # its list of models is open to everybody
+            await self._http.get(self._service.key_path)
+        return await self._http.names("/models", self._service.models_field)
+
     def restore(self, cursors: Sequence[Json]) -> None:
         """Nothing to take note of: a service has no place to stand at."""
 

@@ -86,6 +86,20 @@ class Replicate:
         """Why no request could be sent: no token, or an address that a token must not go to."""
         return self._problem
 
+    @property
+    def address(self) -> str:
+        """The base URL."""
+        return self._service.endpoint.url
+
+    async def models(self) -> tuple[str, ...]:
+        """The names of the models that the service has."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        collection = await self._service.get("/v1/collections/language-models")
+        found: Json = collection.get("models")
+        listed = found if is_list(found) else []
+        return tuple(f"{model.get('owner')}/{model.get('name')}" for model in listed if is_object(model))
+
     def restore(self, cursors: Sequence[Json]) -> None:
         """Nothing to take note of: a service has no place to stand at."""
 

@@ -149,7 +149,8 @@ class FakeAnthropic(FakeService):
 
     def check(self, request: Received) -> None:
         """Refuse what is asked at the wrong place, without the key or a version, or against the rules."""
-        if (request.method, request.path) != ("POST", "/v1/messages"):
+        asks_for_models = (request.method, request.path.partition("?")[0]) == ("GET", "/v1/models")
+        if (request.method, request.path) != ("POST", "/v1/messages") and not asks_for_models:
             raise _refused(404, f"Not found: {request.method} {request.path}")
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         given = request.headers.get("x-api-key", bearer)
@@ -158,13 +159,17 @@ class FakeAnthropic(FakeService):
         version = request.headers.get("anthropic-version", "")
         if version not in VERSIONS:
             raise _refused(400, "anthropic-version: header is required")
+        if asks_for_models:
+            return
         try:
             check(request.body, version)
         except Invalid as problem:
             raise _refused(400, str(problem)) from None
 
     def usual(self, request: Received) -> Answer:
-        """A short message."""
+        """A short message, or the models that there are."""
+        if request.method == "GET":
+            return reply({"data": [{"type": "model", "id": "claude-haiku-4-5"}], "has_more": False})
         return message(text("ok"))
 
     def _choose(self, request: Received) -> Answer:

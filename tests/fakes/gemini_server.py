@@ -107,12 +107,15 @@ class FakeGemini(FakeService):
     def check(self, request: Received) -> None:
         """Raise Refused for what the service would not take."""
         found = PATH.fullmatch(request.path)
-        if request.method != "POST" or found is None:
+        asks_for_models = (request.method, request.path.partition("?")[0]) == ("GET", "/v1beta/models")
+        if (request.method != "POST" or found is None) and not asks_for_models:
             raise Refused(request.path, refusal(404, f"{request.path} is not found.", "NOT_FOUND"))
         if self._key is not None and request.headers.get("x-goog-api-key") != self._key:
             reason = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
             message = f"API key not valid: {request.headers.get('x-goog-api-key')}. Please pass a valid API key."
             raise Refused("the key", refusal(400, message, "INVALID_ARGUMENT", reason))
+        if found is None:
+            return
         try:
             check(found[1], request.body)
             self._check_continuation(request.body)
@@ -120,7 +123,9 @@ class FakeGemini(FakeService):
             raise Refused(str(wrong), refusal(400, str(wrong))) from None
 
     def usual(self, request: Received) -> Answer:
-        """The next turn, as a stream where one is asked for."""
+        """The next turn, as a stream where one is asked for; the models that there are."""
+        if request.method == "GET":
+            return reply({"models": [{"name": "models/gemini-2.5-flash"}, {"name": "models/gemini-2.5-pro"}]})
         whole = self._turns.popleft() if self._turns else turn([{"text": "ok"}])
         for candidate in whole.get("candidates", ()):
             if "continuationToken" in candidate:

@@ -95,13 +95,16 @@ class FakeOllama(FakeService):
         return f"127.0.0.1:{self.port}"
 
     def check(self, request: Received) -> None:
-        if (request.method, request.path) != ("POST", "/api/chat"):
+        if (request.method, request.path) not in (("POST", "/api/chat"), ("GET", "/api/tags")):
             raise refuse("404 page not found", 404)
         if self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}":
             raise refuse("unauthorized", 401)
-        check(request.body, self.models, {"gemma"})
+        if request.method == "POST":
+            check(request.body, self.models, {"gemma"})
 
     def usual(self, request: Received) -> Answer:
+        if request.method == "GET":
+            return reply({"models": [{"name": name, "model": name} for name in sorted(self.models)]})
         turn = text("o", "k")
         return turn.streamed if request.body["stream"] else turn.whole
 

@@ -20,7 +20,7 @@ from typing import Any
 from tests.fakes import openai_responses, openai_responses_rules
 from tests.fakes.openai_rules import Refused as Wrong
 from tests.fakes.openai_rules import Service, check
-from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs
+from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs, reply
 
 KEY = "sk-fake-0123456789abcdef"
 BASES: dict[Service, str] = {"openai": "/v1", "openrouter": "/api/v1", "together": "/v1"}
@@ -174,13 +174,18 @@ class FakeOpenAI(FakeService):
     def check(self, request: Received) -> None:
         """Raise Refused for what the service would not take."""
         path = request.path.removeprefix(BASES[self._service])
-        known = {"/chat/completions", *(["/responses"] if self._responses else [])}
-        if request.method != "POST" or path not in known:
+        known = {"POST /chat/completions", "GET /models", *(["POST /responses"] if self._responses else [])}
+        if self._service == "openrouter":
+            known.add("GET /key")
+        if f"{request.method} {path}" not in known:
             message = f"Invalid URL ({request.method} {request.path})"
             raise Refused(message, refusal(404, message))
         sent = request.headers.get("authorization")
-        if self._key is not None and sent != f"Bearer {self._key}":
+        is_open = (self._service, path) == ("openrouter", "/models")  # for everybody
+        if self._key is not None and sent != f"Bearer {self._key}" and not is_open:
             raise Refused("the key", refusal(401, f"Incorrect API key: {sent}", code="invalid_api_key"))
+        if request.method == "GET":
+            return
         try:
             if path == "/responses":
                 openai_responses_rules.check(request.body, self._items)
@@ -192,7 +197,12 @@ class FakeOpenAI(FakeService):
             raise Refused(str(wrong), answer) from None
 
     def usual(self, request: Received) -> Answer:
-        """The next turn, as a stream where one is asked for."""
+        """The next turn, as a stream where one is asked for; the models that there are, what is known of the key."""
+        if request.path.endswith("/key"):
+            return reply({"data": {"label": "a key", "limit": None}})
+        if request.path.endswith("/models"):
+            listed = [{"id": "gpt-4o-mini", "object": "model"}, {"id": "gpt-4o", "object": "model"}]
+            return reply(listed if self._service == "together" else {"object": "list", "data": listed})
         if request.path.endswith("/responses"):
             return self._response(request)
         answer, whole = self._turns.popleft() if self._turns else (completion("ok"), False)

@@ -25,6 +25,7 @@ INPUT: dict[str, tuple[type, ...]] = {
     "prompt": (str,), "system_prompt": (str,), "temperature": (int, float), "top_p": (int, float), "max_tokens": (int,),
 }  # fmt: skip
 ROUTES = (
+    ("collection", "GET", r"/v1/collections/language-models"),
     ("create", "POST", r"/v1/models/(?P<path>[^/]+/[^/]+)/predictions"),
     ("create", "POST", r"/v1/predictions"),
     ("look", "GET", r"/v1/predictions/(?P<id>\w+)"),
@@ -156,6 +157,10 @@ class FakeReplicate(FakeService):
         if found["path"] != "someone/tuned":
             return refusal(404, "The requested resource could not be found.")
         return reply({"owner": "someone", "name": "tuned", "latest_version": {"id": VERSION}})
+
+    def _collection(self, request: Received, found: dict[str, str]) -> Answer:
+        models = [{"owner": "meta", "name": "llama"}, {"owner": "someone", "name": "tuned"}]
+        return reply({"name": "Language models", "slug": "language-models", "models": models})
 
     def _find(self, id_: str) -> Prediction:
         return next(made for made in self.predictions if made.id == id_)
