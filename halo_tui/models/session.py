@@ -1,7 +1,8 @@
 """One run and its questions: the workbench's only door to the engine.
 
 Everything here happens in the event loop. The engine's observer thread only leaves its events in a queue and wakes
-the loop, so a slow screen cannot slow a run and a flood of events costs one wake-up.
+the loop, so a slow screen cannot slow a run and a flood of events costs one wake-up. What is in the queue is taken in
+a few times a second, and for so short a time that a key never waits for it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ Clock = Callable[[], float]
 
 HOW: Final = "workbench"
 """How answers were given that were given here; journals keep it."""
+
+TAKE_EVERY: Final = 0.03
+"""Seconds between two looks at what a run has told, however fast it tells."""
+
+TAKE_FOR: Final = 0.01
+"""Seconds after which the rest of what a run has told waits until keys have had their turn."""
 
 PATIENCE: Final = 3.0
 """Seconds that a run may take to stop when the workbench is left."""
@@ -226,12 +233,15 @@ class Session:
     async def _conclude(self, running: Coroutine[Any, Any, RunResult]) -> None:
         """Wait for the end of a run. It is no part of whoever waits: when that is cancelled, the run is stopped."""
         assert self._runtime is not None, "it does the work"
-        self._subscribe(self._runtime)
+        self._unsubscribe()
+        telling = Telling(self.view, self._clock, self._changed)
+        self._unsubscribe = self._runtime.subscribe(telling)
         self._work = asyncio.ensure_future(running)
         try:
             result = await asyncio.shield(self._work)
         except asyncio.CancelledError:
             await self._put_away(self._work)
+            await telling.finish()
             self.view.stop(self._clock())
             self._changed()
             raise
@@ -240,6 +250,7 @@ class Session:
         except Exception as error:  # a defect of the engine or a plug-in must not take the editor down
             self._fail({"type": type(error).__name__, "message": f"the engine failed: {error}"})
         else:
+            await telling.finish()
             self._left_open = {one.id: Question(one, self.view.pipeline) for one in result.interrupts}
             self.view.conclude(result, self._clock())
             self._changed()
@@ -249,25 +260,6 @@ class Session:
     def _fail(self, error: JsonObject) -> None:
         self.view.fail(error, self._clock())
         self._changed()
-
-    def _subscribe(self, runtime: Runtime) -> None:
-        loop = asyncio.get_running_loop()
-        arrived: deque[tuple[float, RunEvent]] = deque()
-        view = self.view
-
-        def drain() -> None:
-            while arrived:
-                at, event = arrived.popleft()
-                view.apply(event, at)
-            self._changed()
-
-        def observe(event: RunEvent) -> None:
-            arrived.append((self._clock(), event))
-            if len(arrived) == 1:
-                loop.call_soon_threadsafe(drain)
-
-        self._unsubscribe()
-        self._unsubscribe = runtime.subscribe(observe)
 
     async def _ask(self, interrupt: Interrupt) -> Answer | Pause:
         from halo_runtime.runtime import PAUSE
@@ -289,6 +281,43 @@ class Session:
             return False
         asked.answer.set_result(value)
         return True
+
+
+class Telling:
+    """Takes what a run tells from the engine's thread to its view; an observer, made in the event loop."""
+
+    def __init__(self, view: RunView, clock: Clock, changed: Callable[[], None]) -> None:
+        self._view = view
+        self._clock = clock
+        self._changed = changed
+        self._loop = asyncio.get_running_loop()
+        self._arrived: deque[tuple[float, RunEvent]] = deque()
+        self._woken = False
+
+    def __call__(self, event: RunEvent) -> None:
+        """Leave an event; called from the engine's thread."""
+        self._arrived.append((self._clock(), event))
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._loop.call_later, TAKE_EVERY, self._take)
+
+    async def finish(self) -> None:
+        """Take everything in that has been told."""
+        while self._arrived:
+            self._take()
+            await asyncio.sleep(0)
+
+    def _take(self) -> None:
+        # Before the first is taken: what comes from now on must wake the loop again.
+        self._woken = False
+        end = time.monotonic() + TAKE_FOR
+        while self._arrived and time.monotonic() < end:
+            at, event = self._arrived.popleft()
+            self._view.apply(event, at)
+        if self._arrived and not self._woken:
+            self._woken = True
+            self._loop.call_later(TAKE_EVERY, self._take)
+        self._changed()
 
 
 def reused_paths(pipeline: str, preflight: Preflight) -> frozenset[str]:

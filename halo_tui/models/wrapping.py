@@ -13,6 +13,8 @@ from halo_tui.models.growing import Growing
 from halo_tui.models.lines import Line, Role, Run, visible
 
 SPACE: Final = " "
+TAB: Final = SPACE * TAB_SIZE
+"""No tab stops: where a tab leads would hang on where the row began, and on the pieces in which text comes."""
 
 
 class Wrapper:
@@ -34,7 +36,7 @@ class Wrapper:
         for number, line in enumerate(text.split("\n")):
             if number:
                 self._end(tuple(self._open))
-            self._add(line.expandtabs(TAB_SIZE) if "\t" in line else line, role)
+            self._add(line.replace("\t", TAB), role)
 
     def _add(self, text: str, role: Role) -> None:
         at = 0
