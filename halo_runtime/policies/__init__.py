@@ -13,6 +13,7 @@ _FACTORIES: Final = {
     "AllowModels": "halo_runtime.policies.models:allow_models",
     "AllowTools": "halo_runtime.policies.tools:allow_tools",
     "Approve": "halo_runtime.policies.tools:approve",
+    "Block": "halo_runtime.policies.block:block",
     "Deny": "halo_runtime.policies.domains:deny_domains",
     "DenyModels": "halo_runtime.policies.models:deny_models",
     "DenyTools": "halo_runtime.policies.tools:deny_tools",
