@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
@@ -15,9 +15,6 @@ from halo_runtime.tools.threads import Stop
 from halo_runtime.tools.workspace_files import MAX_FILE_BYTES, is_binary, read_open
 from halo_runtime.tools.workspace_paths import MAX_DEPTH, Closed, Globs, Parts, show
 from halo_runtime.tools.workspace_root import Root, Spot, entries_of, kind_of, open_file
-
-if TYPE_CHECKING:
-    import regex
 
 MAX_PATHS: Final = 10_000
 MAX_MATCHES: Final = 1_000
@@ -85,9 +82,8 @@ def find_paths(tree: Tree, pattern: str) -> Json:
 
 def find_lines(tree: Tree, pattern: str, glob: str | None, stop: Stop) -> Json:
     """Lines that match a regular expression; a last entry says why where something is left out. Raises ToolError."""
-    compiled, globs = _compile(pattern), None if glob is None else Globs([glob])
+    wanted, globs = _Pattern(pattern, stop), None if glob is None else Globs([glob])
     found: list[Json] = []
-    begun = time.monotonic()
     for spot, status in tree.files():
         if globs is not None and not globs.match(spot.parts):
             continue
@@ -96,12 +92,13 @@ def find_lines(tree: Tree, pattern: str, glob: str | None, stop: Stop) -> Json:
             found.append(_note(path, f"[not searched: larger than {MAX_FILE_BYTES >> 20} MB]"))
             continue
         for number, line in _lines(spot, stop):
-            if _matches(compiled, line, path, number):
-                if len(found) >= MAX_MATCHES:
-                    return [*found, _note(path, f"[… more than {MAX_MATCHES:,} lines; narrow the pattern or the glob]")]
-                found.append({"path": path, "line": number, "text": cut(line, MAX_LINE_CHARS)})
-        if time.monotonic() - begun > SEARCH_SECONDS:
-            return [*found, _note(path, f"[stopped here after {SEARCH_SECONDS:g} s; narrow the glob]")]
+            if wanted.is_late:
+                return [*found, _note(path, f"[stopped here after {SEARCH_SECONDS:g} s; narrow the glob]")]
+            if not wanted.matches(line, path, number):
+                continue
+            if len(found) >= MAX_MATCHES:
+                return [*found, _note(path, f"[… more than {MAX_MATCHES:,} lines; narrow the pattern or the glob]")]
+            found.append({"path": path, "line": number, "text": cut(line, MAX_LINE_CHARS)})
     return found
 
 
@@ -122,29 +119,39 @@ def _lines(spot: Spot, stop: Stop) -> Iterator[tuple[int, str]]:
     if is_binary(data):
         return
     for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
-        if number % 1000 == 0:
-            stop.check()
         yield number, line.removesuffix("\r")
 
 
-def _compile(pattern: str) -> regex.Pattern[str]:
-    import regex
+class _Pattern:
+    """A regular expression in bounded time. Raises ToolError for what is none, and where a line takes too long."""
 
-    try:
-        return regex.compile(pattern)
-    except regex.error as error:
-        raise ToolError(f"`{cut(pattern, 100)}` is no regular expression: {error}") from None
+    def __init__(self, pattern: str, stop: Stop) -> None:
+        import regex
 
+        try:
+            self._search = regex.compile(pattern).search
+        except regex.error as error:
+            raise ToolError(f"`{cut(pattern, 100)}` is no regular expression: {error}") from None
+        # Without repetition nothing takes long, and a time limit costs more than the search. With it, `concurrent`
+        # lets the event loop go on meanwhile.
+        repeats = any(sign in pattern for sign in "*+?{")
+        self._options: dict[str, Any] = {"timeout": PATTERN_SECONDS, "concurrent": True} if repeats else {}
+        self._stop = stop
+        self._end = time.monotonic() + SEARCH_SECONDS
 
-def _matches(pattern: regex.Pattern[str], line: str, path: str, number: int) -> bool:
-    # `concurrent` lets the event loop go on meanwhile.
-    options: dict[str, Any] = {"timeout": PATTERN_SECONDS, "concurrent": True}
-    try:
-        return pattern.search(line, **options) is not None
-    except TimeoutError:
-        raise ToolError(
-            f"the pattern took longer than {PATTERN_SECONDS:g} s for line {number} of `{path}`; make it simpler"
-        ) from None
+    @property
+    def is_late(self) -> bool:
+        """Whether the search as a whole has taken too long."""
+        return time.monotonic() > self._end
+
+    def matches(self, line: str, path: str, number: int) -> bool:
+        self._stop.check()
+        try:
+            return self._search(line, **self._options) is not None
+        except TimeoutError:
+            raise ToolError(
+                f"the pattern took longer than {PATTERN_SECONDS:g} s for line {number} of `{path}`; make it simpler"
+            ) from None
 
 
 def _gitignore(folder: int, parts: Parts, stop: Stop) -> Iterator[Ignored]:

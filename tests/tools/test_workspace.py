@@ -206,6 +206,15 @@ async def test_what_is_too_much_is_cut_where_one_sees_it(
     assert (await desk.call("list", {}))[1]["kind"] == "note"
 
 
+async def test_a_search_that_takes_too_long_says_where_it_stopped(
+    desk: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workspace_search, "SEARCH_SECONDS", -1)
+    assert await desk.call("search", {"pattern": "one"}) == [
+        {"path": "note.txt", "line": None, "text": "[stopped here after -1 s; narrow the glob]"}
+    ]
+
+
 async def test_files_that_are_too_large_are_refused_and_named(
     desk: Workspace, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
