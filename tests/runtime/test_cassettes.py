@@ -8,7 +8,7 @@ import json
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -56,8 +56,8 @@ class World:
 
     def __init__(self, answer: Callable[[ModelRequest], Any], tool: Callable[[str, JsonObject], Any] | None = None):
         async def reply(request: ModelRequest) -> str | ModelReply:
-            result = answer(request)
-            return await result if isinstance(result, Awaitable) else result
+            result: Any = answer(request)
+            return await cast("Awaitable[Any]", result) if isinstance(result, Awaitable) else result
 
         self.model = StubModel(reply)
         self.tool = StubTool(tool or (lambda method, args: None))
@@ -67,7 +67,8 @@ class World:
         return len(self.model.requests) + len(self.tool.calls)
 
     def runtime(self, cassette: Cassette, **options: Any) -> Runtime:
-        made = runtime(cassette=cassette, **{"clock": Clock()} | options)
+        options.setdefault("clock", Clock())
+        made = runtime(cassette=cassette, **options)
         made.register_model_provider("openai", lambda env: self.model)
         made.register_tool_provider("GitHub", self.tool)
         return made
@@ -555,16 +556,16 @@ def test_a_file_that_is_no_good_cassette_is_refused_with_its_line(content: str |
     assert message in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("prepare", "message"),
-    [
-        (lambda path: path.write_text("precious notes"), "is no cassette, and is not written over"),
-        (lambda path: path.write_text('{"halo-cassette": 2}\n'), "has format 2"),
-        (lambda path: path.mkdir(), "cannot be written: Is a directory"),
-        (lambda path: path.symlink_to("/dev/null"), "it is no regular file"),
-        (lambda path: path.symlink_to("gone/away"), "cannot be written: there is no folder"),
-    ],
-)
+PLACES: list[tuple[Callable[[Path], object], str]] = [
+    (lambda path: path.write_text("precious notes"), "is no cassette, and is not written over"),
+    (lambda path: path.write_text('{"halo-cassette": 2}\n'), "has format 2"),
+    (lambda path: path.mkdir(), "cannot be written: Is a directory"),
+    (lambda path: path.symlink_to("/dev/null"), "it is no regular file"),
+    (lambda path: path.symlink_to("gone/away"), "cannot be written: there is no folder"),
+]
+
+
+@pytest.mark.parametrize(("prepare", "message"), PLACES)
 async def test_a_place_that_cannot_be_recorded_into_is_told_before_anybody_is_asked(
     prepare: Callable[[Path], object], message: str
 ) -> None:
