@@ -30,6 +30,7 @@ from halo_runtime.json_types import Json
 if TYPE_CHECKING:
     from halo_lang.diagnostics import Diagnostic
     from halo_lang.source import Source
+    from halo_runtime.models.base import Usage
 
 
 @record
@@ -46,8 +47,10 @@ class HaloError(Exception):
     """Root of all errors. `place` is the innermost failing stage, `attempt` the try that failed (from 1).
 
     `path` is the structural path of that stage's execution. `hint` says what to do where the message does not.
+    `usage` is what a model's request used although it failed, with None for what nobody knows; None: nothing.
     """
 
+    usage: Usage | None = None
     place: Place | None = None
     path: str | None = None
     attempt: int = 1

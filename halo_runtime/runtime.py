@@ -19,6 +19,7 @@ from halo_runtime.engine.journal import Journal
 from halo_runtime.errors import RunError, SignalError, StoreError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ProviderFactory
+from halo_runtime.models.pricing import Price, Prices
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.redaction import Redactor
 from halo_runtime.remembered import RememberedRuns
@@ -63,6 +64,7 @@ class Runtime:
         cassette: Cassette | None = None,
         clock: Clock | None = None,
         store: FileRunStore | None = None,
+        prices: Mapping[str, Price] | None = None,
     ) -> None:
         self._services = Services(
             env=env,
@@ -74,6 +76,7 @@ class Runtime:
             replies=replies,
             model=model,
             cassette=cassette,
+            prices=Prices(prices),
         )
         self._engine = Engine(self._services)
         self._remembered = RememberedRuns(self._engine)

@@ -46,7 +46,11 @@ class _Account:
         unit, limit = self.budget.unit, self.budget.limit
         amount = (need.most if need.bounded else need.least).of(unit)
         if amount is None:
-            return f"no price of {model} is known; use a model with a known price, or limit the run by MaxTokens"
+            return (
+                f"no price of {model} is known; use a model with a known price, set this one's in halo.toml "
+                f'([prices."{model}"] with input = … and output = …, US dollars for a million tokens), '
+                "or limit the run by MaxTokens"
+            )
         if self.spent is None:
             return "what calls before this one have cost is not known; limit the run by MaxTokens instead"
         if self.spent + amount <= limit:

@@ -32,6 +32,7 @@ from halo_runtime.engine.trace import Chain
 from halo_runtime.errors import ConfigError, HaloError, StoreError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
+from halo_runtime.models.pricing import Prices
 from halo_runtime.models.registry import ModelRegistry
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
@@ -83,6 +84,7 @@ class Services:
     send: Callable[[SystemEvent], None]
     replies: ModelProvider | None = None
     model: str | None = None
+    prices: Prices = field(default_factory=Prices)
     cassette: Cassette | None = None
     tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
 
@@ -119,6 +121,7 @@ class Execution:
             provider_of=services.provider,
             policies=policies,
             ledger=_ledger(plan, order, policies),
+            prices=services.prices,
             asker=order.asker or services.asker,
             send=services.send,
             recording=recorder is not None,

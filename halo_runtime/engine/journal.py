@@ -8,11 +8,13 @@ occurs once, so any part of a journal is a journal.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Final, Literal, Protocol, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime import errors
-from halo_runtime.json_types import Json, JsonObject
+from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.models.base import Usage
 
 EffectKind: TypeAlias = Literal["model", "tool", "human", "event", "clock", "random", "control"]
 Outcome: TypeAlias = Literal["done", "failed", "cancelled"]
@@ -233,6 +235,8 @@ class Journal:
 def error_to_record(error: errors.HaloError) -> JsonObject:
     """An error as a record's result, so that a replay raises the same one."""
     document: JsonObject = {"type": type(error).__name__, "message": error.message}
+    if error.usage is not None:
+        document["usage"] = asdict(error.usage)
     if isinstance(error, errors.ServiceError):
         document |= {
             "retryable": error.retryable,
@@ -250,7 +254,7 @@ def error_from_record(document: JsonObject) -> errors.HaloError:
     """The error that `error_to_record` wrote down; one of an unknown type becomes a plain HaloError."""
     kind = getattr(errors, document["type"], errors.HaloError)
     if not issubclass(kind, errors.ServiceError):
-        return kind(document["message"])
+        return _with_usage(kind(document["message"]), document)
     error = kind(
         document["message"],
         retryable=document["retryable"],
@@ -260,4 +264,10 @@ def error_from_record(document: JsonObject) -> errors.HaloError:
         code=document.get("code"),  # seldom, and journals of earlier versions have none
     )
     error.cursor = document["cursor"]
+    return _with_usage(error, document)
+
+
+def _with_usage(error: errors.HaloError, document: JsonObject) -> errors.HaloError:
+    usage: Json = document.get("usage")
+    error.usage = Usage(**usage) if is_object(usage) else None
     return error

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import ModelReply, ModelRequest, Usage
-from halo_runtime.models.pricing import cost
 from halo_runtime.policies.budgets import Unit
 from halo_runtime.values import compact
 
@@ -58,26 +57,64 @@ class Need:
     bounded: bool
 
 
-def request_need(request: ModelRequest, priced_as: str) -> Need:
-    """What a request will use, by an estimate of the tokens in it, at the price of the model id `priced_as`."""
+PriceOf: TypeAlias = Callable[[Usage], Decimal | None]
+"""What a usage costs, None where nobody knows."""
+
+
+@record
+class Spent:
+    """What a request has used, by what the service said, and by an estimate where it did not (`estimated`).
+
+    `usage` has no None for input and output. `usd` is None where no price is known.
+    """
+
+    usage: Usage
+    usd: Decimal | None
+    estimated: bool
+
+    @property
+    def tokens(self) -> int:
+        return (self.usage.input or 0) + (self.usage.output or 0)
+
+    @property
+    def use(self) -> Use:
+        """What it counts for in budgets."""
+        return Use(calls=1, tokens=self.tokens, usd=self.usd)
+
+
+def request_need(request: ModelRequest, price: PriceOf) -> Need:
+    """What a request will use, by an estimate of the tokens in it."""
     sent = _tokens_sent(request)
     made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
     # Prices take long to work out, so calls of about the same size share one, and it is that of the largest of them.
     priced = -(-sent // _PRICE_STEP) * _PRICE_STEP
-    least = Use(calls=1, tokens=sent, usd=cost(priced_as, Usage(priced, 0)))
-    most = Use(calls=1, tokens=sent + made, usd=cost(priced_as, Usage(priced, made)))
+    least = Use(calls=1, tokens=sent, usd=price(Usage(priced, 0)))
+    most = Use(calls=1, tokens=sent + made, usd=price(Usage(priced, made)))
     return Need(least, most, bounded=request.max_tokens is not None)
 
 
-def reply_use(request: ModelRequest, reply: ModelReply, priced_as: str) -> Use:
-    """What a request has used. What the service did not say, or cannot be, is estimated: it is not nothing."""
-    usage, own = reply.usage, reply.cost
-    sent = _tokens_sent(request) if usage.input is None else max(0, usage.input)
-    made = _tokens_made(reply) if usage.output is None else max(0, usage.output)
-    if own is None or not own.is_finite() or own < 0:
-        cached, written = max(0, usage.cached or 0), max(0, usage.cache_written or 0)
-        own = cost(priced_as, Usage(sent, made, cached, cache_written=written))
-    return Use(calls=1, tokens=sent + made, usd=own)
+def spent_on(request: ModelRequest, reply: ModelReply, price: PriceOf) -> Spent:
+    """What a request has used that was answered. What the service did not say, or cannot be, is not nothing."""
+    own = reply.cost if reply.cost is not None and reply.cost.is_finite() and reply.cost >= 0 else None
+    made = 0 if reply.usage.output is not None else _tokens_made(reply)
+    return _spent(request, reply.usage, made, own, price)
+
+
+def spent_in_vain(request: ModelRequest, usage: Usage, price: PriceOf) -> Spent:
+    """What a request has used that failed: a service may have worked on it, and charge for that."""
+    return _spent(request, usage, 0, None, price)
+
+
+def _spent(request: ModelRequest, usage: Usage, made: int, own: Decimal | None, price: PriceOf) -> Spent:
+    estimated = usage.input is None or usage.output is None
+    whole = Usage(
+        _tokens_sent(request) if usage.input is None else max(0, usage.input),
+        made if usage.output is None else max(0, usage.output),
+        max(0, usage.cached or 0),
+        usage.reasoning,
+        max(0, usage.cache_written or 0),
+    )
+    return Spent(whole, price(whole) if own is None else own, estimated)
 
 
 TOOL_CALL: Final = Need(Use(tool_calls=1), Use(tool_calls=1), bounded=True)
@@ -103,4 +140,9 @@ def tokens_of_text(text: str) -> int:
 
 def _estimate(texts: Iterable[str]) -> int:
     """Tokens of texts, roughly; scripts of longer characters have more of them."""
-    return -(-sum(len(text.encode("utf-8", "replace")) for text in texts) // _BYTES_A_TOKEN)
+    return tokens_of_bytes(sum(len(text.encode("utf-8", "replace")) for text in texts))
+
+
+def tokens_of_bytes(length: int) -> int:
+    """Tokens of a text of so many bytes in UTF-8, by the same estimate."""
+    return -(-length // _BYTES_A_TOKEN)

@@ -27,6 +27,7 @@ from halo_runtime.engine.toolbox import ToolBox
 from halo_runtime.errors import HaloError, InterruptExpired, ModelError
 from halo_runtime.json_types import MISSING, Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ModelReply, ModelRequest, OnDelta
+from halo_runtime.models.pricing import Prices
 from halo_runtime.policies.base import ToolUse
 from halo_runtime.policies.vault import Vault
 from halo_runtime.redaction import Redactor
@@ -60,6 +61,7 @@ class Run:
     provider_of: Callable[[str], ModelProvider]
     policies: Mapping[str, tuple[BoundRule, ...]]
     ledger: Ledger
+    prices: Prices
     asker: Asker
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)

@@ -17,7 +17,6 @@ from halo_runtime.engine.strand import Strand
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
-from halo_runtime.models.pricing import cost
 from halo_runtime.policies.base import PolicyCall
 from halo_runtime.values import text_of
 
@@ -80,7 +79,7 @@ async def _run(
     except HaloError as error:
         line["error"] = redact.text(error.message)
         return
-    price = cost(agent.model, reply.usage) if reply.cost is None else reply.cost
+    price = frame.run.prices.cost(agent.model, reply.usage) if reply.cost is None else reply.cost
     line |= {"output": redact.text(reply.text), "error": None, "cost": None if price is None else float(price)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -17,12 +18,11 @@ from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
-from halo_runtime.engine.needs import reply_use, request_need
+from halo_runtime.engine.needs import PriceOf, Spent, request_need, spent_in_vain, spent_on
 from halo_runtime.engine.pacing import held_to, in_turn
-from halo_runtime.errors import HaloError, StepLimitError
+from halo_runtime.errors import HaloError, StepLimitError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
-from halo_runtime.models.base import Message, ModelReply, ModelRequest
-from halo_runtime.models.pricing import cost
+from halo_runtime.models.base import Message, ModelReply, ModelRequest, Usage
 from halo_runtime.policies.base import Examined, PolicyCall
 from halo_runtime.policies.models import ModelRule, answering_id
 from halo_runtime.results import error_to_json
@@ -155,7 +155,7 @@ class Conversation:
         replayed = run.effects.recorded(place)
         booking = run.ledger.book(
             self.guarded,
-            need=lambda: request_need(request, self.priced_as),
+            need=lambda: request_need(request, self._price),
             begins=lambda charge: run.effects.journal.book(place, charge),
         )
         try:
@@ -167,33 +167,46 @@ class Conversation:
             kept = run.effects.journal.find(place)
             if kept is not None and kept.was_refused:
                 self.figures.not_tried()
-            self._failed(place, error, reused=replayed or run.effects.was_reused(place))
+            reused = run.effects.was_reused(place)
+            spent = None if error.usage is None else spent_in_vain(request, error.usage, self._price)
+            if spent is not None and not reused:
+                self.figures.spent(spent)
+            self._failed(place, error, spent, reused=replayed or reused)
             raise
         finally:
             run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))
             run.heard(place, "model", lambda: self._asked(request))
         reply, duration = ModelReply.from_json(document["reply"]), document["duration_ms"]
-        price = cost(self._priced_as(document), reply.usage) if reply.cost is None else reply.cost
+        spent = spent_on(request, reply, self._price_in(document))
         reused = run.effects.was_reused(place)
         if reused:
             self.figures.reused(reply)
         else:
-            self.figures.replied(reply, price, duration)
-        self._responded(place, reply, price, duration, reused=replayed or reused)
+            self.figures.replied(reply, spent, duration)
+        self._responded(place, reply, spent, duration, reused=replayed or reused)
         return reply
 
     async def _complete(self, place: str, request: ModelRequest, booking: Booking) -> Json:
         """Send a request, once the budgets admit it."""
+        deltas = Deltas(self.frame.run, place, request.agent, guarded=self._is_guarded)
         async with booking:
-            document = await self._send(place, request)
+            try:
+                document = await self._send(place, request, deltas)
+            except HaloError as error:
+                _note_use(error, deltas)
+                if error.usage is not None:
+                    booking.settle(spent_in_vain(request, error.usage, self._price).use)
+                raise
+            except asyncio.CancelledError:
+                booking.settle(spent_in_vain(request, Usage(output=deltas.heard), self._price).use)
+                raise
             reply = ModelReply.from_json(document["reply"])
-            booking.settle(reply_use(request, reply, self._priced_as(document)))
+            booking.settle(spent_on(request, reply, self._price_in(document)).use)
         return document
 
-    async def _send(self, place: str, request: ModelRequest) -> Json:
+    async def _send(self, place: str, request: ModelRequest, deltas: Deltas) -> Json:
         """A reply, how many milliseconds it took, and which model's prices hold where it is not the declared one."""
         run = self.frame.run
-        deltas = Deltas(run, place, request.agent, guarded=self._is_guarded)
 
         async def live() -> Json:
             await in_turn(self.rules, run.clock)
@@ -212,9 +225,14 @@ class Conversation:
         """The request as a cassette knows it: asked of the declared model, whichever answers in its place."""
         return {**request.to_json(), "model": self.call.agent.model}
 
-    def _priced_as(self, document: JsonObject) -> str:
-        """Whose prices hold for a reply: those of the model that was asked, be it asked now or when it was recorded."""
-        return document.get("priced_as", self.priced_as)
+    def _price(self, usage: Usage) -> Decimal | None:
+        """What a usage costs at the prices of the model that is asked."""
+        return self.frame.run.prices.cost(self.priced_as, usage)
+
+    def _price_in(self, document: JsonObject) -> PriceOf:
+        """The prices that hold for a reply: those of the model that was asked, be it asked now or when recorded."""
+        model = document.get("priced_as", self.priced_as)
+        return lambda usage: self.frame.run.prices.cost(model, usage)
 
     @property
     def _is_guarded(self) -> bool:
@@ -222,7 +240,7 @@ class Conversation:
         return any("output" in bound.rule.points for bound in self.rules)
 
     def _responded(
-        self, place: str, reply: ModelReply, price: Decimal | None, duration: float, *, reused: bool
+        self, place: str, reply: ModelReply, spent: Spent, duration: float, *, reused: bool
     ) -> None:  # fmt: skip
         run = self.frame.run
         if not run.emitter.active:
@@ -232,8 +250,8 @@ class Conversation:
             ModelResponded(
                 run.run_id, place, agent, method,
                 reply=None if guarded else run.redactor.text(reply.text),
-                tokens=tokens_of(reply.usage),
-                cost=None if price is None else str(price),
+                tokens=tokens_of(spent.usage),
+                cost=None if spent.usd is None else str(spent.usd),
                 duration_ms=duration,
                 error=None,
                 model=reply.model_used,
@@ -244,10 +262,25 @@ class Conversation:
             )
         )  # fmt: skip
 
-    def _failed(self, place: str, error: HaloError, *, reused: bool) -> None:
+    def _failed(self, place: str, error: HaloError, spent: Spent | None, *, reused: bool) -> None:
         run, agent, method = self.frame.run, self.call.agent.name, self.call.method
         if run.emitter.active:
             failure = run.redactor.json(error_to_json(error))
+            tokens = {} if spent is None else tokens_of(spent.usage)
+            paid = None if spent is None or spent.usd is None else str(spent.usd)
             run.emitter.emit(
-                ModelResponded(run.run_id, place, agent, method, None, {}, None, 0.0, failure, reused=reused)
+                ModelResponded(run.run_id, place, agent, method, None, tokens, paid, 0.0, failure, reused=reused)
             )
+
+
+def _note_use(error: HaloError, deltas: Deltas) -> None:
+    """Have an error say what its request used, where the service did not: what came of an answer was worked for.
+
+    A request whose time ran out was sent, and the service may have been at work on it.
+    """
+    usage = error.usage
+    if usage is None and (deltas.heard is not None or isinstance(error, TimeoutExceeded)):
+        usage = Usage()
+    if usage is not None and usage.output is None:
+        usage = replace(usage, output=deltas.heard)
+    error.usage = usage

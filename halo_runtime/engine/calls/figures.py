@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.needs import Spent
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import Message, ModelReply, ToolCall, Usage
@@ -59,14 +60,20 @@ class Figures:
         self._line["modelUsed"] = reply.model_used or self._line["modelUsed"]
         self._line["reused"] = not self._paid
 
-    def replied(self, reply: ModelReply, price: Decimal | None, duration: float) -> None:
+    def replied(self, reply: ModelReply, spent: Spent, duration: float) -> None:
         self._paid, self._line["reused"] = True, False
-        tokens = tokens_of(reply.usage)
-        self._line["tokens"] = {name: count + tokens[name] for name, count in self._line["tokens"].items()}
-        self._cost = None if self._cost is None or price is None else self._cost + price
-        self._line["cost"] = None if self._cost is None else float(self._cost)
+        self.spent(spent)
         self._line["durationMs"] += duration
         self._line["modelUsed"] = reply.model_used or self._line["modelUsed"]
+
+    def spent(self, spent: Spent) -> None:
+        """A request has used this, whether it was answered or not."""
+        tokens = tokens_of(spent.usage)
+        self._line["tokens"] = {name: count + tokens[name] for name, count in self._line["tokens"].items()}
+        self._cost = None if self._cost is None or spent.usd is None else self._cost + spent.usd
+        self._line["cost"] = None if self._cost is None else float(self._cost)
+        if spent.estimated:
+            self._line["estimated"] = True
 
     def corrected(self) -> None:
         self._line["corrections"] += 1
@@ -85,6 +92,6 @@ class Figures:
 
 
 def tokens_of(usage: Usage) -> JsonObject:
-    """The tokens of one request as they stand in figures and events: what is unknown counts as none."""
+    """The tokens of one request as they stand in figures and events."""
     given, made = usage.input or 0, usage.output or 0
     return {"input": given, "output": made, "total": given + made}

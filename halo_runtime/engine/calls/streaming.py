@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.events import ModelDelta
+from halo_runtime.engine.needs import tokens_of_bytes
 from halo_runtime.redaction import StreamRedactor
 
 if TYPE_CHECKING:
@@ -23,12 +24,19 @@ class Deltas:
         self._path = path
         self._agent = agent
         self._silent = guarded or not run.emitter.active
+        self._length = 0
         self._redactor = StreamRedactor(run.redactor)
 
     def feed(self, text: str) -> None:
         """Take the next piece; an OnDelta."""
+        self._length += len(text.encode("utf-8", "replace"))
         if not self._silent:
             self._tell(self._redactor.feed(text))
+
+    @property
+    def heard(self) -> int | None:
+        """The tokens of what has come so far, by an estimate; None for nothing at all."""
+        return tokens_of_bytes(self._length) if self._length else None
 
     def end(self) -> None:
         """The reply is whole. Without this what waits is dropped, as it is where a try fails."""
