@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import halo_lang
+from halo_runtime.engine.calls.streaming import BUNDLE_SECONDS
 from halo_runtime.engine.events import ModelDelta, ModelResponded, RunEvent
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.redaction import REDACTED, Redactor, StreamRedactor
@@ -120,6 +121,21 @@ async def test_observers_never_get_a_key_in_pieces(at: int) -> None:
     events = await told(Streaming("it is ", KEY[:at], KEY[at:], " s"))
     assert text_of(events) == "it is [REDACTED] s"
     assert [event.reply for event in events if isinstance(event, ModelResponded)] == ["it is [REDACTED] s"]
+
+
+async def test_text_that_comes_closely_is_told_in_bundles_and_the_first_of_it_at_once() -> None:
+    events = await told(Streaming(*("word " for _ in range(1000))))
+    pieces = [event.text for event in events if isinstance(event, ModelDelta)]
+    assert pieces[0] == "word "
+    assert "".join(pieces) == "word " * 1000
+    assert len(pieces) < 500
+
+
+async def test_nothing_is_told_of_a_try_once_it_has_ended() -> None:
+    model = Streaming("one ", "two", error=ConnectionError("gone"))
+    events = await told(model)
+    await asyncio.sleep(BUNDLE_SECONDS * 2)
+    assert text_of(events) == "one "
 
 
 async def test_what_waits_is_dropped_where_a_try_fails() -> None:

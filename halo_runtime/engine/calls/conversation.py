@@ -191,7 +191,8 @@ class Conversation:
         deltas = Deltas(self.frame.run, place, request.agent, guarded=self._is_guarded)
         async with booking:
             try:
-                document = await self._send(place, request, deltas)
+                with deltas:
+                    document = await self._send(place, request, deltas)
             except HaloError as error:
                 _note_use(error, deltas)
                 if error.usage is not None:
@@ -217,9 +218,7 @@ class Conversation:
             other = {} if self.priced_as == self.call.agent.model else {"priced_as": self.priced_as}
             return {"reply": reply.to_json(), "duration_ms": duration, **other}
 
-        document = await run.exchange(place, "model", lambda: self._asked(request), live, deltas.feed)
-        deltas.end()
-        return document
+        return await run.exchange(place, "model", lambda: self._asked(request), live, deltas.feed)
 
     def _asked(self, request: ModelRequest) -> JsonObject:
         """The request as a cassette knows it: asked of the declared model, whichever answers in its place."""
