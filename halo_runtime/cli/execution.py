@@ -38,7 +38,7 @@ def execute(options: RunOptions, settings: Settings) -> int:
     except ProgramError as error:
         return reporting.report_errors(error, as_json=settings.as_json)
     try:
-        return _execute(options, settings, analysis)
+        return _execute(options, settings.in_project(), analysis)
     except HaloError as error:
         return reporting.report_refusal(error, analysis.program.source, as_json=settings.as_json)
 

@@ -29,6 +29,7 @@ def lsp(stdio: bool) -> int:
         raise UsageError("the language server is not installed", hint=INSTALL) from None
     if is_terminal(sys.stdin):
         say(f"halo lsp {__version__} waits for an editor to speak the Language Server Protocol; Ctrl-C ends it")
-    from halo_runtime.models.pricing import is_priced, known_models
+    from halo_runtime.cli.sources import is_priced
+    from halo_runtime.models.pricing import known_models
 
     return serve(__version__, Knowledge(known_models, is_priced))

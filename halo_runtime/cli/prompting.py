@@ -16,6 +16,7 @@ from halo_runtime.cli.inputs import collect
 from halo_runtime.cli.output import error_block, is_terminal, paint, tell, tell_json
 from halo_runtime.cli.sources import read_text, read_text_or_stdin
 from halo_runtime.cli.usage import UsageError, did_you_mean
+from halo_runtime.configuration import configuration
 from halo_runtime.errors import HaloError, ProgramError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.preview import CallPreview, FoundCall
@@ -44,7 +45,7 @@ def show(options: PromptOptions) -> int:
 
 def _show(options: PromptOptions, analysis: Analysis) -> None:
     program = analysis.program
-    runtime = Runtime(model=options.model)
+    runtime = Runtime(model=None if options.model is None else configuration().model(options.model))
     found = _meant(options, program, list(runtime.agent_calls(analysis)))
     given = _given(options, program, found)
     previews = asyncio.run(_previews(runtime, analysis, found, given))

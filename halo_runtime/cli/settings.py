@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -84,11 +85,20 @@ class Settings:
         used = {name: str(Path(file).absolute()) for name, file in cassettes.items() if file is not None}
         return {"replies": replies, "model": self.model, "envFile": env_file, **used}
 
+    def in_project(self) -> Settings:
+        """The options of a new run, with what halo.toml says of models and replies (see configuration.py)."""
+        from halo_runtime.configuration import configuration  # the help of a command needs no project
+
+        project = configuration()
+        model = None if self.model is None else project.model(self.model)
+        return replace(self, model=model, replies=self.replies if self._says_who_answers else project.replies)
+
     def runtime(self, going_on: StoredRun | None = None) -> Runtime:
         """A Runtime as these options say, and where they say nothing as the run was started that it goes on with."""
         # Imported here: the help of a command needs its options and no engine.
         from halo_runtime.cli.env_file import environment
         from halo_runtime.cli.project import run_store, store_of
+        from halo_runtime.configuration import configuration
         from halo_runtime.models.scripted import ScriptedModel
         from halo_runtime.runtime import Runtime
 
@@ -97,8 +107,15 @@ class Settings:
         env = environment(self.env_file or kept.get("envFile"), os.environ)
         script = self.replies if self._says_who_answers else kept.get("replies")
         replies = None if script is None else ScriptedModel(script)
-        model = self.model or kept.get("model")
-        return Runtime(env=env, model=model, replies=replies, cassette=self._cassette(kept), store=store)
+        project, model = configuration(), self.model or kept.get("model")
+        return Runtime(
+            env=env,
+            model=None if model is None else project.model(model),
+            replies=replies,
+            cassette=self._cassette(kept),
+            store=store,
+            prices=project.prices,
+        )
 
     @property
     def _says_who_answers(self) -> bool:

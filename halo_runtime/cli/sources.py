@@ -82,14 +82,16 @@ def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
 def analyse(source: Source, previous: Analysis | None = None) -> Analysis:
     """A checked program; with its `previous` version only what changed is read."""
     program = halo_lang.parse(source, None if previous is None else previous.program)
-    return halo_lang.check(program, previous, is_priced=_is_priced)
+    return halo_lang.check(program, previous, is_priced=is_priced)
 
 
-def _is_priced(model: str) -> bool:
+def is_priced(model: str) -> bool:
+    """Whether a model has a price, in halo.toml or in the table."""
     # Only programs that limit their spending ask.
-    from halo_runtime.models.pricing import is_priced
+    from halo_runtime.configuration import configuration
+    from halo_runtime.models.pricing import Prices
 
-    return is_priced(model)
+    return Prices(configuration().prices).is_priced(model)
 
 
 def program_files(paths: Iterable[str]) -> list[str]:

@@ -12,7 +12,6 @@ import zlib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import SplitResult, urlsplit
 from weakref import WeakKeyDictionary
@@ -20,16 +19,15 @@ from weakref import WeakKeyDictionary
 from halo_lang.records import record
 from halo_runtime.errors import Fault, ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
+from halo_runtime.models.base import Usage
 from halo_runtime.models.complaints import CONTEXT_FULL, read_complaint
 from halo_runtime.models.refusals import SHORTEN, may_pass, usual_advice
 from halo_runtime.models.retry import retry_after
 from halo_runtime.models.troubles import detail_of, is_the_proxys, through, trouble_of
+from halo_runtime.models.wire import STANDING, Response, UnusableURL, to_send
 from halo_runtime.redaction import Redactor
-from halo_runtime.version import __version__
 
 if TYPE_CHECKING:
-    import httpcore
-
     from halo_runtime.models.connections import Connections
 
 CONNECT_SECONDS: Final = 10.0
@@ -96,7 +94,7 @@ class JsonService:
         self.endpoint = endpoint
         self._redactor = Redactor(endpoint.secrets)
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Connections] = WeakKeyDictionary()
-        self._headers = {**_STANDING, **{name.lower(): value for name, value in endpoint.headers.items()}}
+        self._headers = {**STANDING, **{name.lower(): value for name, value in endpoint.headers.items()}}
 
     async def post(
         self, path: str, body: JsonObject, *, headers: Mapping[str, str] | None = None, repeatable: bool = True
@@ -167,30 +165,23 @@ class JsonService:
         body: JsonObject | None = None,
         headers: Mapping[str, str] | None = None,
         idle: float | None = None,
-    ) -> AsyncGenerator[_Response]:
-        import httpcore
-
+    ) -> AsyncGenerator[Response]:
         content = b""
         if body is not None:
             content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        target, host = _target(path if "://" in path else self.endpoint.url + path)
-        request = httpcore.Request(
-            method,
-            target,
-            headers=_pairs({"host": host, **self._headers, **(headers or {}), "content-length": str(len(content))}),
-            content=content,
-            extensions={"timeout": {"connect": self.endpoint.connect_seconds, "read": idle}},
-        )
+        url = path if "://" in path else self.endpoint.url + path
+        limits = {"connect": self.endpoint.connect_seconds, "read": idle}
+        request = to_send(method, url, {**self._headers, **(headers or {})}, content, limits)
         async with self._client().exchange(request) as response:
-            yield _Response(response)
+            yield Response(response)
 
-    async def _whole(self, response: _Response) -> Answer:
+    async def _whole(self, response: Response) -> Answer:
         received = bytearray()
         async for part in self._bounded(response):
             received += part
         return Answer(response.status, response.headers, bytes(received))
 
-    async def _hand_over(self, response: _Response, receive: Receive) -> None:
+    async def _hand_over(self, response: Response, receive: Receive) -> None:
         from halo_runtime.models.connections import FAILURES
 
         async with aclosing(self._bounded(response)) as parts:
@@ -202,7 +193,7 @@ class JsonService:
                     async for _ in parts:
                         pass
 
-    async def _bounded(self, response: _Response) -> AsyncGenerator[bytes]:
+    async def _bounded(self, response: Response) -> AsyncGenerator[bytes]:
         received = 0
         async for part in response.parts(self.endpoint.max_bytes):
             received += len(part)
@@ -231,10 +222,12 @@ class JsonService:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError:
-            raise self.error(f"gave no complete answer within {seconds:g} s", retryable=repeatable) from None
+            late = self.error(f"gave no complete answer within {seconds:g} s", retryable=repeatable)
+            late.usage = Usage()
+            raise late from None
         except SettingError as error:
             raise self.error(f"cannot be asked: {error}") from None
-        except (*FAILURES, zlib.error, _UnusableURL) as error:
+        except (*FAILURES, zlib.error, UnusableURL) as error:
             raise self._broken(error, repeatable) from None
 
     def _broken(self, error: Exception, repeatable: bool) -> ModelError:
@@ -245,7 +238,10 @@ class JsonService:
         detail = self._clean(detail_of(error))
         advice = self._filled(self.endpoint.advice.get(name, trouble.advice))
         message = self._named(f"{trouble.problem}: {detail}{advice}")
-        return ModelError(message, retryable=trouble.retryable and (repeatable or not trouble.sent), detail=detail)
+        retryable = trouble.retryable and (repeatable or not trouble.sent)
+        broken = ModelError(message, retryable=retryable, detail=detail)
+        broken.usage = Usage() if trouble.sent else None  # somebody may have worked on it, and charge for that
+        return broken
 
     def _refusal(self, answer: Answer, repeatable: bool) -> ModelError:
         """The error for a status that is no success."""
@@ -298,59 +294,6 @@ class JsonService:
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"
-
-
-# --- the wire ---------------------------------------------------------------------------------------------------------
-
-_STANDING: Final = {
-    "content-type": "application/json",
-    "accept": "*/*",
-    "accept-encoding": "identity",
-    "user-agent": f"halo/{__version__}",
-}
-
-
-class _UnusableURL(Exception):
-    """An address that cannot be asked."""
-
-
-class _Response:
-    """An answer whose body is still to come; header names in lower case."""
-
-    def __init__(self, response: httpcore.Response) -> None:
-        self.status = response.status
-        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        self._stream = response.aiter_stream()
-
-    async def parts(self, limit: int) -> AsyncGenerator[bytes]:
-        """The body as it comes, unpacked where it was packed although nobody asked for that."""
-        if self.headers.get("content-encoding", "identity").strip().lower() == "identity":
-            async for part in self._stream:
-                yield part
-            return
-        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or deflate, it finds out by itself
-        async for part in self._stream:
-            yield unpacker.decompress(part, limit + 1)
-        if not unpacker.eof:
-            raise zlib.error("its end is missing")
-
-
-@lru_cache(maxsize=256)
-def _target(url: str) -> tuple[httpcore.URL, str]:
-    """An address as the HTTP library takes it, and the host as the header names it. Raises _UnusableURL."""
-    import httpcore
-    import httpx
-
-    try:
-        read = httpx.URL(url)
-    except httpx.InvalidURL as error:
-        raise _UnusableURL(str(error)) from None
-    target = httpcore.URL(scheme=read.raw_scheme, host=read.raw_host, port=read.port, target=read.raw_path)
-    return target, read.netloc.decode("ascii")
-
-
-def _pairs(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("ascii"), value.encode("utf-8")) for name, value in headers.items()]
 
 
 def _kind(headers: Mapping[str, str]) -> str:

@@ -38,7 +38,7 @@ _KINDS: Final = {
     "NetworkError": Trouble("broke the connection"),
     "RemoteProtocolError": Trouble("ended the connection before its answer was complete"),
     "error": Trouble("sent an answer that cannot be unpacked", retryable=False),  # zlib's
-    "Exception": Trouble("cannot be asked", retryable=False, advice=_IS_IT_RIGHT),
+    "Exception": Trouble("cannot be asked", retryable=False, sent=False, advice=_IS_IT_RIGHT),
 }
 """Name of an error or of its nearest base → what it means."""
 

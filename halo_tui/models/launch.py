@@ -59,13 +59,16 @@ class Launch:
         """A runtime that answers so. Raises ConfigError for replies that cannot be used, UsageError for variables."""
         # Imported here: the editor opens before the engine's modules are needed.
         from halo_runtime.cli.env_file import environment
+        from halo_runtime.configuration import configuration
         from halo_runtime.models.scripted import ScriptedModel
         from halo_runtime.runtime import Runtime
 
         script = self.replies if self.replies is not None else self.script
         replies = None if script is None else ScriptedModel(script)
         env = environment(self.env_file, os.environ)
-        return Runtime(env=env, model=self.model, replies=replies, store=store)
+        project = configuration()
+        model = None if self.model is None else project.model(self.model)
+        return Runtime(env=env, model=model, replies=replies, store=store, prices=project.prices)
 
 
 def choose_launch(program: Path, *, replies: Path | None, model: str | None) -> Launch:

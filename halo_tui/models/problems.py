@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import halo_lang
 from halo_lang.diagnostics import Diagnostic, Severity
 from halo_lang.source import Position, Source
-from halo_runtime.models.pricing import is_priced
+from halo_runtime.cli.sources import is_priced
 from halo_tui.models.lines import Line, Role, counted, one_line
 
 if TYPE_CHECKING:
