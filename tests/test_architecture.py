@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 PACKAGES = ("halo_lang", "halo_runtime", "halo_tui")
-HEAVY = {"textual", "rich", "mcp", "dbos", "playwright", "xllamacpp", "numpy", "pydantic"}
+HEAVY = {"textual", "rich", "mcp", "dbos", "playwright", "xllamacpp", "numpy", "pydantic", "opentelemetry"}
 """Never loaded by a command without a screen, unless it runs on a model that needs them."""
 NETWORK = {"httpx", "asyncio", "ssl"}
 """Not loaded by commands that run nothing."""

@@ -18,6 +18,7 @@ from halo_runtime.cli.progress import Progress, choose_progress
 from halo_runtime.cli.project import split_reference
 from halo_runtime.cli.settings import seconds_of
 from halo_runtime.cli.sources import read_source, read_text, read_text_or_stdin
+from halo_runtime.cli.telemetry import exporting
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import HaloError, InputError, Place, ProgramError
 from halo_runtime.json_types import JsonObject
@@ -91,11 +92,13 @@ def _running(options: RunOptions, settings: Settings, analysis: Analysis) -> Wor
 
 
 def _perform(settings: Settings, analysis: Analysis, work: Work, progress: Progress, ahead: AnswersAhead) -> int:
-    try:
-        result = carry_out(work, settings.runtime(), settings, progress, ahead)
-    except StoppedError:
-        return reporting.report_stopped(progress, as_json=settings.as_json)
-    return reporting.report(result, analysis.program.source, progress, ahead.unused, settings)
+    runtime = settings.runtime()
+    with exporting(settings, runtime):
+        try:
+            result = carry_out(work, runtime, settings, progress, ahead)
+        except StoppedError:
+            return reporting.report_stopped(progress, as_json=settings.as_json)
+        return reporting.report(result, analysis.program.source, progress, ahead.unused, settings)
 
 
 # --- continuing a run ---------------------------------------------------------------------------------------

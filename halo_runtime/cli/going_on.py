@@ -12,6 +12,7 @@ from halo_runtime.cli.output import say, tell_json
 from halo_runtime.cli.performing import StoppedError, Work, carry_out
 from halo_runtime.cli.progress import choose_progress
 from halo_runtime.cli.project import store_of
+from halo_runtime.cli.telemetry import exporting
 from halo_runtime.cli.usage import UsageError
 from halo_runtime.errors import RunBusy
 from halo_runtime.results import RunResult
@@ -89,9 +90,11 @@ def _perform(settings: Settings, stored: StoredRun, work: Work) -> int:
     progress = choose_progress(events=settings.events, quiet=settings.quiet)
     if not settings.events:
         progress.known = stored.paths
-    try:
-        result = carry_out(work, settings.runtime(stored), settings, progress)
-    except StoppedError:
-        return reporting.report_stopped(progress, as_json=settings.as_json)
-    source = Source(stored.header["program"], stored.header["file"])
-    return reporting.report(result, source, progress, [], settings)
+    runtime = settings.runtime(stored)
+    with exporting(settings, runtime):
+        try:
+            result = carry_out(work, runtime, settings, progress)
+        except StoppedError:
+            return reporting.report_stopped(progress, as_json=settings.as_json)
+        source = Source(stored.header["program"], stored.header["file"])
+        return reporting.report(result, source, progress, [], settings)

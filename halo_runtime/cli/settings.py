@@ -32,6 +32,7 @@ _OPTIONS = (
     click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout instead of the output alone."),
     click.option("--events", is_flag=True, help="Every event as a line of JSON on stderr instead of progress."),
     click.option("--quiet", is_flag=True, help="No progress on stderr, only errors and open questions."),
+    click.option("--otel", is_flag=True, help="Send spans to an OpenTelemetry collector, as the OTEL_* variables say."),
     click.option("--env-file", metavar="FILE", help="Variables (NAME=value lines) for Env and the models' keys."),
 )
 
@@ -60,6 +61,7 @@ class Settings:
     as_json: bool = False
     events: bool = False
     quiet: bool = False
+    otel: bool = False
     env_file: str | None = None
 
     @classmethod

@@ -101,9 +101,7 @@ class Effects:
         self.reuse = reuse
         self.rehearsal = rehearsal
         self._redactor = redactor
-        self.is_continued = reuse is not None or len(journal) > 0
-        """Whether there is something that is not done anew."""
-        self._replaying = self.is_continued
+        self._replaying = reuse is not None or len(journal) > 0
         self._held: list[Callable[[], None]] = []
         self._order = ReplayOrder([*journal, *(reuse.records if reuse is not None else ())])
 

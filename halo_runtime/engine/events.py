@@ -36,13 +36,15 @@ class RunEvent:
 class RunStarted(RunEvent):
     """The first event; `input` holds the arguments by name.
 
-    `continued`: there is a journal, and what it holds is told again before anything new is done.
+    `continued`: the run goes on, and what its journal holds is told again before anything new is done. `forked`: it
+    continues another run as a new one, and so does what it takes from that.
     """
 
     type: ClassVar[str] = "run_started"
     pipeline: str
     input: JsonObject
     continued: bool = False
+    forked: bool = False
 
 
 @record

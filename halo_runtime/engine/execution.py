@@ -140,9 +140,9 @@ class Execution:
         """Walk the pipeline to its end, whatever that is, and close what was opened."""
         run, order = self._run, self._order
         self._task = asyncio.current_task()
-        clean_inputs = run.redactor.json(order.inputs)
+        inputs, continued = run.redactor.json(order.inputs), len(order.journal) > 0
         run.emitter.emit(
-            RunStarted(order.run_id, order.pipeline, order.pipeline, clean_inputs, continued=run.effects.is_continued)
+            RunStarted(order.run_id, order.pipeline, order.pipeline, inputs, continued, order.reuse is not None)
         )
         try:
             result = await self._settle()
