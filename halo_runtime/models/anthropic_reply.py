@@ -25,6 +25,7 @@ from halo_runtime.models.chat import (
     told_failure,
     valid_text,
 )
+from halo_runtime.models.spending import used
 from halo_runtime.models.streams import Event, Events
 
 _STOPS: Final[dict[str, Stop]] = {
@@ -46,6 +47,11 @@ _PLAIN: Final = frozenset({"text", "tool_use"})
 
 def read_reply(document: JsonObject, body: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     """The reply in the message that answers `body`; raises what `refuse` makes where there is none of any use."""
+    with used(usage_of(document.get("usage"))):
+        return _read(document, body, names, refuse)
+
+
+def _read(document: JsonObject, body: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     content = _blocks(document, refuse)
     reason = _word(document.get("stop_reason"))
     stop = _STOPS.get(reason, "end")

@@ -15,6 +15,7 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Stop, ToolCall, Usage
 from halo_runtime.models.openai_schema import MAX_NAME, described
+from halo_runtime.models.spending import used
 
 ToolNames: TypeAlias = Mapping[str, str]
 """Function name in Halo → its name on the wire."""
@@ -101,6 +102,11 @@ def offered(request: ModelRequest, names: ToolNames) -> list[JsonObject]:
 
 def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     """The reply in a `chat.completion`; raises what `refuse` makes where there is none that could be used."""
+    with used(_usage(document.get("usage"))):
+        return _read(document, names, refuse)
+
+
+def _read(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     choice = _first(document.get("choices"))
     message = None if choice is None else choice.get("message")
     if choice is None or not is_object(message):
@@ -256,14 +262,16 @@ def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: S
         text=text,
         tool_calls=calls,
         stop=stop,
-        usage=_usage(usage) if is_object(usage) else Usage(),
+        usage=_usage(usage),
         model_used=model if isinstance(model, str) else None,
         cost=_cost(usage) if is_object(usage) else None,
         warnings=(WARNINGS[stop],) if stop in WARNINGS else (),
     )
 
 
-def _usage(usage: JsonObject) -> Usage:
+def _usage(usage: Json) -> Usage:
+    if not is_object(usage):
+        return Usage()
     prompt: Json = usage.get("prompt_tokens_details")
     completion: Json = usage.get("completion_tokens_details")
     return Usage(

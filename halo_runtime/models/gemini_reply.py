@@ -15,6 +15,7 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
 from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, WARNINGS, Refuse, ToolNames, count, valid_text
 from halo_runtime.models.gemini_request import Layout
+from halo_runtime.models.spending import used
 
 _FILTERED: Final = "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
 _STOPS: Final[dict[str | None, Stop]] = {
@@ -84,13 +85,15 @@ class Answer:
 
     def reply(self) -> ModelReply:
         """All that came as one reply; raises where it cannot be used."""
-        self._check_answered()
+        usage = _sum([self._usage.get(number + 1, Usage()) for number in range(self._exchanges)])
+        with used(usage):
+            self._check_answered()
         stop = "tool" if self._calls else _STOPS.get(self._finish, "end")
         return ModelReply(
             text="".join(self._texts),
             tool_calls=tuple(self._calls.values()),
             stop=stop,
-            usage=_sum([self._usage.get(number + 1, Usage()) for number in range(self._exchanges)]),
+            usage=usage,
             model_used=self._model_used,
             warnings=self._warnings(stop),
             opaque=Layout(self.model, tuple(self._layout)).to_json() if self._signed() else None,

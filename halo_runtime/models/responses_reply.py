@@ -23,6 +23,7 @@ from halo_runtime.models.chat import (
     valid_text,
 )
 from halo_runtime.models.responses_request import WIRE, is_answer, objects, told
+from halo_runtime.models.spending import used
 
 _REASONS: Final[dict[Json, Stop]] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 """Why a response is incomplete; the service may invent other reasons."""
@@ -49,6 +50,12 @@ def check_response(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
 
 def read_reply(document: JsonObject, model: str, names: ToolNames, refuse: Refuse) -> ModelReply:
     """The reply of `model` in a response; raises what `refuse` makes where there is none that could be used."""
+    usage = usage_of(document.get("usage"))
+    with used(usage):
+        return _read(document, usage, model, names, refuse)
+
+
+def _read(document: JsonObject, usage: Usage, model: str, names: ToolNames, refuse: Refuse) -> ModelReply:
     if not is_list(document.get("output")):
         raise refuse("answered without any output")
     items = objects(document["output"])
@@ -56,20 +63,19 @@ def read_reply(document: JsonObject, model: str, names: ToolNames, refuse: Refus
     calls = _tool_calls(items, names)
     refusal = _refusal(items)
     reason = _reason(document)
-    usage = usage_of(document.get("usage"))
     stop: Stop = "tool" if calls else "refusal" if refusal else _REASONS.get(reason, "end")
     if reason is not None:
         _check_complete(items, bool(text or refusal), reason, usage, refuse)
     elif not text and not calls and not refusal:
         problem = f"answered with an empty message (status {json.dumps(document.get('status'))})"
         raise refuse(problem, retryable=True, code="empty_response")
-    used: Json = document.get("model")
+    answered_by: Json = document.get("model")
     return ModelReply(
         text=refusal if refusal and not calls else text,
         tool_calls=calls,
         stop=stop,
         usage=usage,
-        model_used=used if isinstance(used, str) else None,
+        model_used=answered_by if isinstance(answered_by, str) else None,
         warnings=_warnings(stop, reason),
         opaque=_opaque(items, model),
     )

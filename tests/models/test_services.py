@@ -218,9 +218,13 @@ def having(end: Any) -> Any:
 async def test_a_limit_that_came_before_the_first_word_is_told(kit: Kit, streams: bool) -> None:
     async with kit.start() as server:
         kit.order(server, Turn(end="length"), streams=streams)
-        error = await failed(kit, kit.env(server))
+        result, _ = await run(PLAIN, kit, kit.env(server))
+    error = result.error
+    assert isinstance(error, ModelError)
     assert "before its answer began; raise max_tokens" in error.message
     assert (error.code, error.retryable) == ("output_limit", False)
+    # What it used is paid for.
+    assert result.context.meta["tokens"] == {"input": READ, "output": MADE, "total": READ + MADE}
 
 
 @having("length")
