@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from halo_runtime.errors import SignalError as SignalError
     from halo_runtime.errors import StoreError as StoreError
     from halo_runtime.errors import ToolError as ToolError
+    from halo_runtime.models.pricing import Price as Price
     from halo_runtime.models.scripted import ScriptedModel as ScriptedModel
     from halo_runtime.preflight import Preflight as Preflight
     from halo_runtime.results import Answer as Answer
@@ -54,6 +55,7 @@ _HOMES = {
     "Journal": "engine.journal",
     "ModelError": "errors",
     "Preflight": "preflight",
+    "Price": "models.pricing",
     "ProgramError": "errors",
     "ReplayMiss": "errors",
     "RunBusy": "errors",

@@ -14,7 +14,7 @@ from halo_runtime.json_types import Json
 Result = TypeVar("Result")
 
 MAXIMUM_WAIT = 600.0
-"""Seconds. Exponential waits stop growing here."""
+"""Seconds. Exponential waits stop growing here, and who asks for a longer one is not waited for."""
 
 
 async def with_retries(
@@ -49,21 +49,29 @@ def _passes(error: HaloError, repeatable: bool) -> bool:
 
 
 async def _wait(frame: Frame, path: str, retry: Retry, error: HaloError) -> bool:
-    """Wait before the next try. False where the run's time would be over before that."""
+    """Wait before the next try. False where that would take too long, or the run's time would be over before."""
     run = frame.run
 
     async def decide() -> Json:
         asked = error.retry_after if isinstance(error, ServiceError) else None
         backoff = min(retry.backoff * 2 ** (error.attempt - 1), MAXIMUM_WAIT)
         wait = backoff * (1 - 0.25 * run.clock.random()) if asked is None else max(0.0, asked)
-        return wait if frame.limit is None or wait < frame.limit.remaining() else None
+        return wait if wait <= MAXIMUM_WAIT and (frame.limit is None or wait < frame.limit.remaining()) else None
 
     # The decision rests on chance and on the clock, so it is an effect, as the waiting is.
     wait = await run.effects.perform(f"{path}/backoff", "random", error.attempt, decide)
     if wait is None:
+        error.hint = error.hint or _too_long(error)
         return False
     if run.emitter.active:
         reason = run.redactor.text(error.message)
         run.emitter.emit(RetryScheduled(run.run_id, path, error.attempt + 1, wait, reason))
     await run.effects.perform(f"{path}/wait", "clock", wait, lambda: run.clock.sleep(wait))
     return True
+
+
+def _too_long(error: HaloError) -> str:
+    asked = error.retry_after if isinstance(error, ServiceError) else None
+    if asked is None:
+        return "there was no time left for another try: give the run more"
+    return f"the service asks to wait {asked:g} s, which was not done: run again after that"
