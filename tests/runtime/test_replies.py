@@ -68,6 +68,32 @@ def test_where_json_was_asked_for_prose_around_the_one_value_is_dropped(text: st
     assert parse_reply(text, json_asked=True) == Reply(value)
 
 
+FENCED_INSIDE = {"code": "```js\nlet a = {};\n```"}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "{}", "```json\n{}\n```", "````\n{}\n````", "Here:\n```json\n{}\n```\nDone.", "First `x`, then {} and ```y```.",
+        "```js\nf(a);\n```\nand the answer:\n{}", "It's \"so\": {}", "  ```json {} ```  ",
+    ],
+)  # fmt: skip
+def test_fences_and_backticks_inside_and_around_a_value_do_not_matter(frame: str) -> None:
+    for text in (json.dumps(FENCED_INSIDE), json.dumps({"code": "```js```"}), json.dumps(["`", '"', "}", "{"])):
+        assert parse_reply(frame.replace("{}", text), json_asked=True) == Reply(json.loads(text))
+
+
+PROSE = st.text(st.characters(exclude_characters="{}[]", exclude_categories=["Cs"]) | st.sampled_from("`\"'\n\\"))
+
+
+@given(CONTAINERS, PROSE, PROSE, st.sampled_from(["```json\n{}\n```", "```\n{}\n```", "{}", "`{}`"]), st.booleans())
+def test_any_value_in_prose_with_fences_is_found_again(
+    value: Json, before: str, after: str, fence: str, ascii_only: bool
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only)
+    assert parse_reply(f"{before}\n{fence.replace('{}', text)}\n{after}", json_asked=True) == Reply(value)
+
+
 @pytest.mark.parametrize("text", ['Either {"a": 1} or {"a": 2}', "[1] [2] [3]", '{"a": 1}{"a": 1}', '[1] {"a": 2}'])
 def test_two_candidates_leave_the_text_and_a_warning(text: str) -> None:
     reply = parse_reply(text, json_asked=True)
