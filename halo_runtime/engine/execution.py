@@ -200,7 +200,8 @@ class Execution:
             status, error = "failed", error or failure
         if status in ("completed", "halted", "failed"):
             self._chain.finish(self._order.pipeline, status, self._frame.digest)
-        return self._result(status, error, interrupts)
+        with without_collector():
+            return self._result(status, error, interrupts)
 
     async def _walk(self) -> None:
         frame, timeout = self._frame, self._order.timeout
