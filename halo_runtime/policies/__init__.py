@@ -26,6 +26,7 @@ _FACTORIES: Final = {
     "MaxToolCalls": "halo_runtime.policies.budgets:max_tool_calls",
     "MinLength": "halo_runtime.policies.output:min_length",
     "RateLimit": "halo_runtime.policies.pace:rate_limit",
+    "Redact": "halo_runtime.policies.redact:redact",
     "RequireJSON": "halo_runtime.policies.output:require_json",
     "Taint": "halo_runtime.policies.tools:taint",
 }

@@ -19,13 +19,16 @@ Action: TypeAlias = Literal["allow", "redact", "block", "approve"]
 class Finding:
     """A place in the raw text (offsets in code points) that a placeholder takes, `[EMAIL_1]` for the kind `EMAIL`.
 
-    `value` is what stands there in one spelling: equal values get equal placeholders.
+    `value` is what stands there in one spelling: equal values get equal placeholders. `shown` is how it is written
+    where nothing disguises it, empty for the raw text itself. One that is not `reversible` is never put back.
     """
 
     kind: str
     start: int
     end: int
     value: str
+    shown: str = ""
+    reversible: bool = True
 
 
 @record

@@ -152,11 +152,11 @@ def _decoded(view: View) -> View:
     """What is encoded in clear, each kind in turn; the same view where nothing is."""
     for marks, pattern, decode in _CODES:
         if marks is None or any(mark in view.text for mark in marks):
-            view = _replaced(view, pattern, decode)
+            view = replaced(view, pattern, decode)
     return view
 
 
-def _replaced(view: View, pattern: re.Pattern[str], decode: Callable[[str], str | None]) -> View:
+def replaced(view: View, pattern: re.Pattern[str], decode: Callable[[str], str | None]) -> View:
     """The view with each run that `pattern` finds and `decode` can read in clear."""
     parts: list[str] = []
     starts: list[int] = []
