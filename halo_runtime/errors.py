@@ -48,6 +48,7 @@ class HaloError(Exception):
 
     `path` is the structural path of that stage's execution. `hint` says what to do where the message does not.
     `usage` is what a model's request used although it failed, with None for what nobody knows; None: nothing.
+    `retry_after`: seconds to wait before another try, where somebody has said so.
     """
 
     usage: Usage | None = None
@@ -55,6 +56,7 @@ class HaloError(Exception):
     path: str | None = None
     attempt: int = 1
     hint: str | None = None
+    retry_after: float | None = None
 
     @property
     def message(self) -> str:

@@ -91,7 +91,7 @@ class Cassette:
         key = self._key(asked)
         entry = self._library.take(key, asked) if self.answers else None
         if entry is not None and await self._library.came(entry, asked):
-            return _played(entry.exchange(), hear)
+            return self._played(entry, hear)
         if self.offline:
             raise self._miss(asked, key, entry)
         return await self._recorded(asked, live)
@@ -195,6 +195,19 @@ class Cassette:
     def _key(self, asked: Asked) -> str:
         return form.identity(asked.kind, self._redactor.json(asked.request))
 
+    def _played(self, entry: Entry, hear: OnDelta | None) -> Json:
+        exchange = entry.exchange()
+        if exchange.outcome == "failed":
+            error = error_from_record(exchange.result)
+            if self._library.has(entry.run, _next_try(entry.path)):
+                error.retry_after = 0.0  # who waited for the service need not wait for the file
+            elif self.offline and isinstance(error, ServiceError):
+                error.retryable = False  # it was not tried again, for want of time or of `@retry`
+            raise error
+        if hear is not None and exchange.kind == "model" and exchange.result["reply"]["text"]:
+            hear(exchange.result["reply"]["text"])
+        return exchange.result
+
     def _miss(self, asked: Asked, key: str, broken_off: Entry | None) -> ReplayMiss:
         if broken_off is not None:
             reason = f"{broken_off.name}: it was broken off when {self.path} was recorded, so there is no answer"
@@ -215,6 +228,7 @@ class _Library:
         """Those of each key, by path, in the order in which the paths stand in the program."""
         for entry in sorted(entries, key=_structural):
             self._unused[entry.key].setdefault(entry.path, deque()).append(entry)
+        self._places = {(entry.run, entry.path) for entry in entries}
         self._given: set[tuple[str, str]] = set()
         """Runs and paths that have had their answer, so that one which a journal gives again counts once."""
         self._orders: dict[tuple[str, str], ReplayOrder] = {}
@@ -223,6 +237,10 @@ class _Library:
     def count(self, key: str) -> int:
         """How many exchanges there are of a request."""
         return sum(entry.key == key for entry in self.entries)
+
+    def has(self, run: str, path: str) -> bool:
+        """Whether a recorded run had an exchange at a path."""
+        return (run, path) in self._places
 
     def take(self, key: str, asked: Asked, *, exact: bool = False) -> Entry | None:
         """The answer to a request, which is used up then: that of the same path, else, unless `exact`, the next."""
@@ -257,15 +275,10 @@ def _structural(entry: Entry) -> list[tuple[int, str]]:
     return [(int(part), "") if number % 2 else (0, part) for number, part in enumerate(parts)]
 
 
-def _played(exchange: Exchange, hear: OnDelta | None) -> Json:
-    if exchange.outcome == "failed":
-        error = error_from_record(exchange.result)
-        if isinstance(error, ServiceError):
-            error.retry_after = 0.0  # who waited for the service need not wait for the file
-        raise error
-    if hear is not None and exchange.result["reply"]["text"]:
-        hear(exchange.result["reply"]["text"])
-    return exchange.result
+def _next_try(path: str) -> str:
+    """The path of the try that follows the one at `path` (see engine/attempts.py); a tool's first has no number."""
+    base, _, number = path.rpartition("/try")
+    return f"{base}/try{int(number) + 1}" if number.isdecimal() else f"{path}/try2"
 
 
 def _without_cursor(result: Json) -> Json:

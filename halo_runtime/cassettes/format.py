@@ -12,6 +12,7 @@ from decimal import InvalidOperation
 from typing import Final, Literal, TypeAlias
 
 from halo_lang.records import record
+from halo_runtime.engine.journal import error_from_record
 from halo_runtime.errors import ConfigError, RunError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply
@@ -217,7 +218,13 @@ def _is_error(result: JsonObject) -> bool:
     if result.get("type") not in ERRORS or not isinstance(result.get("message"), str):
         return False
     fields = () if result["type"] == "TimeoutExceeded" else _ERROR_TYPES
-    return all(field in result and isinstance(result[field], _ERROR_TYPES[field]) for field in fields)
+    if not all(field in result and isinstance(result[field], _ERROR_TYPES[field]) for field in fields):
+        return False
+    try:
+        error_from_record(result)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _is_reply(result: JsonObject) -> bool:

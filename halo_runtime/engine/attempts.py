@@ -53,7 +53,7 @@ async def _wait(frame: Frame, path: str, retry: Retry, error: HaloError) -> bool
     run = frame.run
 
     async def decide() -> Json:
-        asked = error.retry_after if isinstance(error, ServiceError) else None
+        asked = error.retry_after
         backoff = min(retry.backoff * 2 ** (error.attempt - 1), MAXIMUM_WAIT)
         wait = backoff * (1 - 0.25 * run.clock.random()) if asked is None else max(0.0, asked)
         return wait if wait <= MAXIMUM_WAIT and (frame.limit is None or wait < frame.limit.remaining()) else None
@@ -71,7 +71,7 @@ async def _wait(frame: Frame, path: str, retry: Retry, error: HaloError) -> bool
 
 
 def _too_long(error: HaloError) -> str:
-    asked = error.retry_after if isinstance(error, ServiceError) else None
+    asked = error.retry_after
     if asked is None:
         return "there was no time left for another try: give the run more"
     return f"the service asks to wait {asked:g} s, which was not done: run again after that"

@@ -179,7 +179,13 @@ CASES: list[tuple[str, str, Callable[[], World], Json]] = [
     (
         "a retry",
         f"@retry(2, 1h)\n{AGENT}{MAIN}|> A.go()",
-        lambda: World(in_turn(ModelError("busy", retryable=True, status=429, retry_after=3600), "ok")),
+        lambda: World(in_turn(ModelError("busy", retryable=True, status=429, retry_after=60), "ok")),
+        1,
+    ),
+    (
+        "a service that asks to wait too long",
+        f"@retry(2, 1h)\n{AGENT}{MAIN}|> A.go()",
+        lambda: World(in_turn(ModelError("busy", retryable=True, status=429, retry_after=3600))),
         1,
     ),
     ("a failure", f"{AGENT}{MAIN}|> A.go()", lambda: World(in_turn(ModelError("no", status=400, detail="d"))), 1),
@@ -253,10 +259,13 @@ async def test_what_a_shadow_said_is_in_the_cassette_too() -> None:
     assert again.context.meta["shadow"][0]["output"] == "B says so"
 
 
-async def test_waits_for_a_busy_service_are_left_out() -> None:
-    text = f"@retry(2, 1h)\n{AGENT}{MAIN}|> A.go()"
-    busy = ModelError("busy", retryable=True, retry_after=60)
-    await play(text, Cassette.record(TAPE), World(in_turn(busy, "ok")))
+@pytest.mark.parametrize(
+    "failure", [ModelError("busy", retryable=True, retry_after=60), ModelError("cut", retryable=True), None]
+)
+async def test_waits_before_another_try_are_left_out(failure: ModelError | None) -> None:
+    text = f"@retry(2, 1h) @timeout(10ms)\n{AGENT}{MAIN}|> A.go()"
+    first: Any = asyncio.get_running_loop().create_future() if failure is None else failure
+    await play(text, Cassette.record(TAPE), World(in_turn(first, "ok")))
     clock = FakeClock()
     await play(text, Cassette.replay(TAPE), nobody(), clock=clock)
     assert clock.slept == [0.0]
