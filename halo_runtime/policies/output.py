@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
 
 from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
+from halo_runtime.policies.patterns import compiled, is_found
 from halo_runtime.replies import parse_reply
-
-if TYPE_CHECKING:
-    import regex
-
-MATCH_SECONDS: Final = 0.5
-"""How long a pattern may search one reply before the reply is refused."""
-
-MAX_PATTERN_LENGTH: Final = 2_000
-MAX_REPETITIONS: Final = 100_000
-"""Counted repetitions are written out when a pattern is compiled: `(a{3000}){3000}` would take gigabytes."""
-
-_COUNT = re.compile(r"(\)?)\{\s*(\d+)")
 
 
 @record
@@ -61,38 +47,16 @@ def min_length(args: JsonObject) -> PolicyRule:
 
 def match(args: JsonObject) -> PolicyRule:
     """`Match("regex")`: the pattern is found somewhere in the reply. A search that takes too long refuses it."""
-    pattern: Json = args["pattern"]
-    compiled = _compiled(pattern)
+    pattern = compiled("Match", args["pattern"])
 
     def complaint(text: str) -> str | None:
         try:
-            found = compiled.search(text, timeout=MATCH_SECONDS)
+            found = is_found(pattern, text)
         except TimeoutError:
-            return f"the pattern {pattern} could not be searched for in time"
-        return None if found else f"the reply does not match the pattern {pattern}"
+            return f"the pattern {pattern.pattern} could not be searched for in time"
+        return None if found else f"the reply does not match the pattern {pattern.pattern}"
 
     return OutputRule(complaint)
-
-
-def _compiled(pattern: Json) -> regex.Pattern[str]:
-    import regex  # only programs with this rule pay for it
-
-    try:
-        if _is_too_large(pattern):
-            raise ConfigError(
-                f"Match: the pattern is too large ({pattern[:40]}…); make it shorter, with fewer repetitions"
-            )
-        return regex.compile(pattern)
-    except (regex.error, TypeError, RecursionError) as error:
-        raise ConfigError(f"Match: {pattern!r} is not a regular expression ({error}); correct the policy") from None
-
-
-def _is_too_large(pattern: str) -> bool:
-    if len(pattern) > MAX_PATTERN_LENGTH:
-        return True
-    counts = [(bool(group), int(count)) for group, count in _COUNT.findall(pattern)]
-    nested = math.prod(count for is_group, count in counts if is_group)
-    return nested * max(1, sum(count for is_group, count in counts if not is_group)) > MAX_REPETITIONS
 
 
 def require_json(args: JsonObject) -> PolicyRule:
