@@ -53,10 +53,10 @@ class World:
 
 
 def by_path(events: list[RunEvent]) -> dict[str, list[dict[str, Any]]]:
-    """Events of parallel paths interleave; those of one path have an order."""
+    """Events of parallel paths interleave; those of one path have an order. What a journal had already is marked."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for event in events:
-        found[event.path].append(event.to_json())
+        found[event.path].append({k: v for k, v in event.to_json().items() if k not in ("continued", "reused")})
     return dict(found)
 
 
