@@ -51,7 +51,8 @@ class Reader(ScrollView, can_focus=True):
         self.virtual_size = Size(0, len(self._page))
         if follows:
             go = self.scroll_end if self._grows else self.scroll_home
-            go(animate=False, immediate=True)
+            # By force: the scrollbar, without which nothing scrolls, comes with the next layout only.
+            go(animate=False, immediate=True, force=True)
         self.refresh()
 
     def on_resize(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from halo_runtime.cli.demonstration import REPLIES
+from tests.fakes.openai_server import KEY, FakeOpenAI, chunk, events
 from tests.terminal import Terminal
 
 pytestmark = pytest.mark.terminal
@@ -105,6 +107,29 @@ def answer(folder: Path, run_id: str, interrupt: str, value: str) -> None:
     command = [halo(), "resume", run_id, "--interrupt", interrupt, "--answer", value, "--no-input"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 4), done.stderr
+
+
+async def test_text_is_seen_before_the_run_ends_and_nothing_in_it_is_obeyed(terminal: Terminal, tmp_path: Path) -> None:
+    (tmp_path / "main.replies.json").unlink()
+    hostile = "\x1b]2;OWNED\x07\x1b]52;c;T1dORUQ=\x07\x1b[?1049l [bold]shown[/bold]"
+    async with FakeOpenAI() as service:
+        service.answer(events(*(chunk({"content": text}) for text in ("Once upon ", hostile)), done=False, hang=True))
+        terminal.type(f"export OPENAI_BASE_URL={service.url} OPENAI_API_KEY={KEY}", "Enter")
+        terminal.type(f"clear; {halo()} edit main.halo --model openai/gpt-4o-mini; echo left with $?", "Enter")
+        await asyncio.to_thread(terminal.until, "No problems")
+        terminal.type("F5")
+        await asyncio.to_thread(terminal.until, "shown[/bold]")
+        terminal.type("M-3")
+        await asyncio.to_thread(terminal.until, "▍ Bot.answer")
+        await asyncio.to_thread(terminal.until, "[bold]shown[/bold]")
+        assert "Once upon" in terminal.screen()
+        assert "◐ running" in terminal.screen()
+        assert "OWNED" not in terminal.flag("pane_title")
+        assert (terminal.clipboard(), terminal.flag("alternate_on")) == ("", "1")
+        terminal.type("S-F5")
+        await asyncio.to_thread(terminal.until, "⊘ interrupted")
+        terminal.type("C-q")
+        await asyncio.to_thread(terminal.until, "left with 0")
 
 
 def halo() -> str:
