@@ -51,15 +51,21 @@ class Verdict:
     approvals: tuple[Objection, ...] = ()
 
 
-async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined) -> Verdict:
-    """Put a text through all rules of its point."""
+async def examine(
+    frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined, *, outside: bool = False
+) -> Verdict:
+    """Put a text through all rules of its point.
+
+    `outside`: it comes from outside the call, so that what looks like a placeholder there is not one of this run's, and
+    must not get the value behind it back.
+    """
     held = [bound for bound in rules if examined.point in bound.rule.points]
     if not held:
         return Verdict(examined.text, examined.text)
     reasons: list[str] = []
     approvals: list[Objection] = []
     findings: list[Finding] = []
-    restore = False
+    restore: frozenset[str] = frozenset()
     for bound in held:
         decision = _decide(bound, examined)
         _report(frame, path, bound, examined, decision)
@@ -70,28 +76,79 @@ async def examine(frame: Frame, path: str, rules: Sequence[BoundRule], examined:
         elif decision.action == "approve":
             approvals.append(Objection(bound, _reason(bound, decision)))
         findings += decision.findings
-        restore = restore or decision.restore
+        restore |= decision.restore
     vault = frame.run.vault
     known = vault.size
-    text = vault.redacted(examined.text, findings)
+    text = vault.redacted(examined.text, findings, restore if outside else ())
     if not reasons:
         reasons += await _judged(frame, path, held, examined.with_text(text))
-    restored = vault.restored(text, known) if restore else text
+    restored = vault.restored(text, known, restore) if restore else text
     return Verdict(text, restored, tuple(reasons), tuple(approvals))
 
 
+class Passed:
+    """The messages of one call that rules have looked at, as they left them; they are not looked at again.
+
+    `own` are those that the call itself has added: the placeholders in them are this run's.
+    """
+
+    def __init__(self) -> None:
+        self._passed: dict[int, Message] = {}
+        self._own: dict[int, Message] = {}
+
+    def add(self, message: Message) -> None:
+        """A message has passed."""
+        self._passed[id(message)] = message
+
+    def own(self, message: Message) -> Message:
+        """The message, as one that the call has added."""
+        self._own[id(message)] = message
+        return message
+
+    def has(self, message: Message) -> bool:
+        """Whether a message has passed."""
+        return id(message) in self._passed
+
+    def is_own(self, message: Message) -> bool:
+        """Whether the call has added a message."""
+        return id(message) in self._own
+
+
 async def examine_messages(
-    frame: Frame, path: str, rules: Sequence[BoundRule], messages: Sequence[Message], call: PolicyCall
-) -> tuple[Message, ...]:
-    """All that is about to be sent as it may be sent. Raises PolicyViolation."""
+    frame: Frame, path: str, rules: Sequence[BoundRule], messages: Sequence[Message], call: PolicyCall,
+    passed: Passed | None = None,
+) -> tuple[Message, ...]:  # fmt: skip
+    """All that is about to be sent as it may be sent. Raises PolicyViolation.
+
+    Without `passed` they are another call's, and everything in them is looked at.
+    """
     sent: list[Message] = []
     for message in messages:
-        point: Point = "result" if message.role == "tool" else "input"
-        verdict = await examine(frame, path, rules, Examined(point, message.content, call, role=message.role))
+        if passed is None or not passed.has(message):
+            outside = passed is not None and not passed.is_own(message)
+            message = await _examine_message(frame, path, rules, message, call, outside=outside)
+        if passed is not None:
+            passed.add(message)
+        sent.append(message)
+    return tuple(sent)
+
+
+async def _examine_message(
+    frame: Frame, path: str, rules: Sequence[BoundRule], message: Message, call: PolicyCall, *, outside: bool
+) -> Message:
+    """A message with what it says and what it asks of tools as they may be sent. Raises PolicyViolation."""
+    point: Point = "result" if message.role == "tool" else "input"
+    texts: list[str] = []
+    for text in (message.content, *(asked.arguments for asked in message.tool_calls)):
+        verdict = await examine(frame, path, rules, Examined(point, text, call, role=message.role), outside=outside)
         if verdict.reasons:
             raise refuse(verdict.reasons, call)
-        sent.append(message if verdict.text == message.content else replace(message, content=verdict.text))
-    return tuple(sent)
+        texts.append(verdict.text)
+    content, *arguments = texts
+    asked = tuple(replace(one, arguments=text) for one, text in zip(message.tool_calls, arguments, strict=True))
+    if content == message.content and asked == message.tool_calls:
+        return message
+    return replace(message, content=content, tool_calls=asked)
 
 
 def refuse(reasons: Sequence[str], call: PolicyCall) -> PolicyViolation:

@@ -36,13 +36,13 @@ class Decision:
     """What a rule says. `reason` is for people and models and never repeats the offending text.
 
     `approve` lets a tool call wait for a person. `findings` belong to `redact`. `restore`: what was redacted in this
-    run is put back into this reply, or into the arguments of this call.
+    run of these kinds is put back into this reply, or into the arguments of this call.
     """
 
     action: Action
     reason: str | None = None
     findings: tuple[Finding, ...] = ()
-    restore: bool = False
+    restore: frozenset[str] = frozenset()
 
 
 ALLOW = Decision("allow")

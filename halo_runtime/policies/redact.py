@@ -9,17 +9,17 @@ from typing import Final
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Finding, Point, PolicyRule
-from halo_runtime.policies.detection import expanded, find, require
+from halo_runtime.policies.detection import KINDS, expanded, find, require
 
 _ALL: Final[frozenset[Point]] = frozenset({"input", "output", "tool", "result"})
 
 
 @record
 class Redact:
-    """Replaces what it finds by placeholders. `restore`: the program and tools get it back."""
+    """Replaces what it finds by placeholders. `restore` are the kinds of those that the program and tools get back."""
 
     kinds: Sequence[str]
-    restore: bool = False
+    restore: frozenset[str] = frozenset()
     points: frozenset[Point] = _ALL
 
     def evaluate(self, examined: Examined) -> Decision:
@@ -47,7 +47,8 @@ def redact(args: JsonObject) -> PolicyRule:
     """`Redact(kinds…, restore: false)`. Raises ConfigError for kinds whose models are not installed."""
     kinds = expanded(args["kinds"])
     require(kinds)
-    return Redact(kinds, bool(args.get("restore")))
+    reversible = frozenset(KINDS[kind].name for kind in kinds if KINDS[kind].reversible)
+    return Redact(kinds, reversible if args.get("restore") else frozenset())
 
 
 def block_found(kind: str, args: JsonObject) -> PolicyRule:

@@ -2,63 +2,150 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+from halo_lang.records import record
 from halo_runtime.policies.base import Finding
 
-_PLACEHOLDER: Final = re.compile(r"\[([A-Z][A-Z_]*)_([1-9][0-9]*)\]")
+_BEFORE_NUMBER: Final = re.compile(r"[:\[,]\s*\Z")
+_AFTER_NUMBER: Final = re.compile(r"\s*[,}\]]")
+
+
+@record
+class Kept:
+    """A value of the vault as it is put back, and the kind of thing it is."""
+
+    kind: str
+    shown: str
 
 
 class Vault:
     """The values of one run by placeholder. The same value has the same placeholder; each kind counts for itself."""
 
     def __init__(self) -> None:
-        self._values: dict[str, str] = {}
+        self._values: dict[str, Kept] = {}
         self._placeholders: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
 
-    def placeholder(self, kind: str, value: str, shown: str) -> str:
-        """The placeholder of a value; `shown` is how it was written where it was found first."""
-        found = self._placeholders.get((kind, value))
+    def placeholder(self, finding: Finding, text: str) -> str:
+        """The placeholder of what was found in a text."""
+        key = (finding.kind, finding.value)
+        found = self._placeholders.get(key)
         if found is None:
-            self._counts[kind] = self._counts.get(kind, 0) + 1
-            found = self._placeholders[(kind, value)] = f"[{kind}_{self._counts[kind]}]"
-            self._values[found] = shown
+            self._counts[finding.kind] = self._counts.get(finding.kind, 0) + 1
+            found = self._placeholders[key] = f"[{finding.kind}_{self._counts[finding.kind]}]"
+            if finding.reversible:
+                self._values[found] = Kept(finding.kind, finding.shown or text[finding.start : finding.end])
         return found
 
-    def redacted(self, text: str, findings: Iterable[Finding]) -> str:
-        """The text with a placeholder in the place of each finding; of those that overlap the longest counts."""
+    def redacted(self, text: str, findings: Iterable[Finding], forged: Collection[str] = ()) -> str:
+        """The text with a placeholder in the place of each finding; of those that overlap the longest counts.
+
+        In the place of a bare number of JSON it is quoted, so that JSON stays JSON. `forged` are the kinds that will be
+        put back: what looks like one of their placeholders in the text does no longer afterwards, as it is nobody's
+        that this run knows.
+        """
         parts: list[str] = []
         at = 0
-        for finding in _apart(findings):
-            parts += (
-                text[at : finding.start],
-                self.placeholder(finding.kind, finding.value, text[finding.start : finding.end]),
-            )
+        for finding in apart(findings, text):
+            told = self.placeholder(finding, text)
+            parts += (disguised(text[at : finding.start], forged), f'"{told}"' if _is_number(text, finding) else told)
             at = finding.end
-        return "".join((*parts, text[at:]))
+        return "".join((*parts, disguised(text[at:], forged)))
 
     @property
     def size(self) -> int:
-        """How many values there are."""
+        """How many values there are to be put back."""
         return len(self._values)
 
-    def restored(self, text: str, size: int) -> str:
-        """The text with the first `size` values back in the place of their placeholders; others stay.
+    def restored(self, text: str, size: int, kinds: Collection[str]) -> str:
+        """The text with the first `size` values back in the place of their placeholders, of some kinds; others stay.
 
-        What a model writes that no input had is redacted for good: nobody meant it to be there.
+        What a model writes that no input had is redacted for good: nobody meant it to be there. A placeholder that the
+        model has changed a little is known nevertheless: its letters, spaces, a bracket that is missing.
         """
+        pattern = _placeholders_of(tuple(sorted(kinds)))
         values = dict(islice(self._values.items(), size))
-        return _PLACEHOLDER.sub(lambda found: values.get(found[0], found[0]), text)
+        is_json = text.lstrip()[:1] in ("{", "[")
+        if pattern is None or not values:
+            return text
+
+        def value(found: re.Match[str]) -> str:
+            kept = values.get(_strict(found))
+            if kept is None:
+                return found[0]
+            return json.dumps(kept.shown, ensure_ascii=False)[1:-1] if is_json else kept.shown
+
+        return pattern.sub(value, text)
 
 
-def _apart(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings that do not overlap, in the text's order: the longest of those that do."""
-    kept: list[Finding] = []
-    for finding in sorted(findings, key=lambda one: (one.start - one.end, one.start)):
-        if all(finding.end <= other.start or other.end <= finding.start for other in kept):
-            kept.append(finding)
-    return sorted(kept, key=lambda one: one.start)
+def disguised(text: str, kinds: Collection[str]) -> str:
+    """The text with what looks like a placeholder of some kinds made to look otherwise: `[EMAIL#1]`."""
+    pattern = _placeholders_of(tuple(sorted(kinds)))
+    if pattern is None:
+        return text
+    return pattern.sub(lambda found: f"[{_kind(found)}#{_number(found)}]", text)
+
+
+@lru_cache(maxsize=64)
+def _placeholders_of(kinds: tuple[str, ...]) -> re.Pattern[str] | None:
+    r"""Placeholders of some kinds, also as models write them: `[Email 1]`, `<EMAIL_1>`, `EMAIL_1`, `[EMAIL\_1]`.
+
+    Without any bracket only the exact letters are one: `email 1` is ordinary text.
+    """
+    if not kinds:
+        return None
+    loose = "|".join(kind.replace("_", r"\\?[ _-]?") for kind in kinds)
+    exact, digits = "|".join(kinds), "[0-9]{1,9}"
+    return re.compile(
+        rf"\\?[\[<⟨]\s{{0,2}}(?P<kind>(?i:{loose}))\s{{0,2}}\\?[_\- ]?\s{{0,2}}(?P<number>{digits})(?![0-9])"
+        r"(?:\s{0,2}\\?[\]>⟩])?"
+        rf"|(?<![\w\[<])(?P<open>(?i:{loose}))\\?_(?P<opened>{digits})\s{{0,2}}\\?[\]>⟩]"
+        rf"|(?<![\w\[<])(?P<bare>{exact})_(?P<bared>{digits})(?!\w)"
+    )
+
+
+def _strict(found: re.Match[str]) -> str:
+    return f"[{_kind(found)}_{_number(found)}]"
+
+
+def _kind(found: re.Match[str]) -> str:
+    written: str = found["kind"] or found["open"] or found["bare"]
+    return re.sub(r"[\\ _-]+", "_", written).upper().replace("CREDITCARD", "CREDIT_CARD")
+
+
+def _number(found: re.Match[str]) -> int:
+    return int(found["number"] or found["opened"] or found["bared"])
+
+
+def apart(findings: Iterable[Finding], text: str) -> list[Finding]:
+    """Findings that do not overlap, in the text's order: the longest of those that do, over all that they cover."""
+    joined: list[Finding] = []
+    for finding in sorted(findings, key=lambda one: (one.start, -one.end)):
+        last = joined[-1] if joined else None
+        if last is None or finding.start >= last.end:
+            joined.append(finding)
+        elif finding.end > last.end:
+            longer = last if last.end - last.start >= finding.end - finding.start else finding
+            all_of_it = text[last.start : finding.end]
+            is_reversible = last.reversible and finding.reversible
+            joined[-1] = replace(
+                longer, start=last.start, end=finding.end, value=all_of_it, shown=all_of_it, reversible=is_reversible
+            )
+        elif last.reversible and not finding.reversible:
+            joined[-1] = replace(finding, start=last.start, end=last.end, value=text[last.start : last.end])
+    return joined
+
+
+def _is_number(text: str, finding: Finding) -> bool:
+    """Whether a finding is a number that JSON has without quotes: `{"card": 4111111111111111}`."""
+    if not text[finding.start : finding.end].isdigit() or text.lstrip()[:1] not in ("{", "["):
+        return False
+    before = text[max(0, finding.start - 20) : finding.start]
+    return bool(_BEFORE_NUMBER.search(before) and _AFTER_NUMBER.match(text, finding.end))

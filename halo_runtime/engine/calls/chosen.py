@@ -91,14 +91,15 @@ class ChosenTools:
             function = self._functions.get(call.name)
             if function is None:
                 raise ToolError(f"there is no function {call.name}; there are {', '.join(self._functions) or 'none'}")
-            line["args"] = arguments = _arguments(call, function.method.signature)
+            arguments = _arguments(call, function.method.signature)
             use = ToolUse(function.tool, function.method.name, arguments)
             before = self._frame.run.tools_used.values()
             examined = Examined("tool", text_of(arguments), self._guarded, role="assistant", use=use, before=before)
             verdict = await examine(self._frame, place, self._rules, examined)
+            line["args"] = _arguments_of(verdict.text)
             if verdict.reasons:
                 raise ToolError("; ".join(verdict.reasons))
-            line["args"], arguments = _arguments_of(verdict.text), _arguments_of(verdict.restored)
+            arguments = _arguments_of(verdict.restored)
             bound = bind_arguments(call.name, function.method, (), arguments)
             return _Wanted(place, function, bound, line, verdict.approvals)
         except ToolError as error:

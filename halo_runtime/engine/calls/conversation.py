@@ -16,7 +16,7 @@ from halo_runtime.engine.calls.streaming import Deltas
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine, examine_messages, refuse
+from halo_runtime.engine.guards import Passed, examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import PriceOf, Spent, request_need, spent_in_vain, spent_on
 from halo_runtime.engine.pacing import held_to, in_turn
@@ -58,6 +58,7 @@ class Conversation:
         self.priced_as = call.agent.model if frame.run.scripted else self.model
         self.guarded = PolicyCall(call.agent.name, call.method, self.model)
         self.rules = frame.run.rules(call.agent)
+        self._passed = Passed()
         self.accepted = ""
         """The answer that passed, as rules left it: what they took out is not put back here."""
         self.figures = Figures(frame, call, self.model)
@@ -91,7 +92,8 @@ class Conversation:
             self.figures.corrected()
             advice = f"Your answer was not accepted: {'; '.join(verdict.reasons)}. Answer again."
             kept = tuple(message for number, message in enumerate(self.messages) if number not in refused)
-            self.messages = (*kept, Message("assistant", verdict.text), Message("user", advice))
+            said = self._passed.own(Message("assistant", verdict.text))
+            self.messages = (*kept, said, Message("user", advice))
             refused = range(len(kept), len(kept) + 2)
             place = f"{self.path}/correction{correction + 1}"
         raise AssertionError("the last round returns or raises")
@@ -109,7 +111,8 @@ class Conversation:
             if step == limit:
                 self.tools.not_made(reply.tool_calls, f"not made: max_steps ({limit}) was reached")
                 break
-            self.messages += (Message("assistant", reply.text, reply.tool_calls, opaque=reply.opaque),)
+            said = Message("assistant", reply.text, reply.tool_calls, opaque=reply.opaque)
+            self.messages += (self._passed.own(said),)
             self.messages += await self.tools.run(f"{place}/step{step}", reply.tool_calls, self.origins)
             self.origins |= {f"{place}/step{step}/call{number}" for number in range(len(reply.tool_calls))}
         raise StepLimitError(
@@ -119,7 +122,7 @@ class Conversation:
     # --- requests -----------------------------------------------------------------------------------------------
 
     async def _request(self, place: str) -> ModelReply:
-        self.messages = await examine_messages(self.frame, place, self.rules, self.messages, self.guarded)
+        self.messages = await examine_messages(self.frame, place, self.rules, self.messages, self.guarded, self._passed)
         request = model_request(self.call, self.model, self.settings, self.messages)
         if not self.figures.sent_before:
             self.frame.run.shadows.start(self.frame, self.path, request, self.model)
