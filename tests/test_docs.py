@@ -23,7 +23,11 @@ from halo_runtime.engine import events
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 TABLE = ROOT / "tests" / "models" / "README.md"
-SHORT = {"loop": "../runtime/test_tool_loop.py", "services": "test_tool_loop_at_services.py"}
+SHORT = {
+    "loop": "../runtime/test_tool_loop.py",
+    "services": "test_tool_loop_at_services.py",
+    **{name: f"test_{name}.py" for name in ("connections", "retries", "spending")},
+}
 FENCE = re.compile(r"^```(?P<language>\w+)(?P<options>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 TITLE = re.compile(r'title="([^"]+)"')
 

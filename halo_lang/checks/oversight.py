@@ -73,5 +73,5 @@ def _uncounted(policy: str, agents: Sequence[str], whole: Whole) -> Iterator[Dia
     )
     for rule in spending_rules(declared.rules):
         message = f"MaxSpend cannot count what {models} costs: no price is known, so calls will be refused"
-        hint = "use a model whose price is known, or limit the run by MaxTokens or MaxCalls"
+        hint = "use a model whose price is known, set its price in halo.toml, or limit the run by MaxTokens or MaxCalls"
         yield Diagnostic("HL511", Severity.WARNING, message, program.span(declared, rule.span), hint, related)
