@@ -83,6 +83,10 @@ class Schemas:
         json_schema = self._json_schema(type_ref.name.text) if type_ref.name.text in self._declared else None
         return SchemaType(_text(type_ref), json_schema, self._checker(type_ref))
 
+    def named(self, name: str) -> SchemaType:
+        """The schema of that name."""
+        return SchemaType(name, self._json_schema(name), partial(_check_object, name, self._fields[name]))
+
     def _checker(self, type_ref: TypeRef) -> _Checker:
         name = type_ref.name.text
         if name in _LISTS:

@@ -13,20 +13,36 @@ from dataclasses import replace
 from halo_lang.records import record
 from halo_runtime.engine.events import PolicyDecided
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.judging import asking
-from halo_runtime.errors import PolicyViolation
+from halo_runtime.errors import PolicyViolation, ReplayError, ReplayMiss
 from halo_runtime.models.base import Message
-from halo_runtime.policies.base import Decision, Examined, Finding, JudgedRule, Point, PolicyCall, PolicyRule
+from halo_runtime.policies.base import (
+    ALLOW,
+    Decision,
+    Examined,
+    Finding,
+    JudgedRule,
+    Point,
+    PolicyCall,
+    PolicyRule,
+)
 
 
 @record
 class BoundRule:
-    """A rule of a declared policy; `text` is the rule as written, for reports. `audited`: it decides nothing."""
+    """A rule of a declared policy; `text` is the rule as written, for reports. `audited`: it decides nothing.
+
+    `told` is what reasons call it, where its own words may be those that nobody is to see.
+    """
 
     policy: str
     text: str
     rule: PolicyRule
     audited: bool = False
+    told: str | None = None
+
+    def reason(self, decision: Decision) -> str:
+        """Why a text is blocked, in words for people and models."""
+        return f"policy {self.policy}, rule {self.told or self.text}: {decision.reason or 'blocked'}"
 
 
 @record
@@ -42,19 +58,21 @@ class Verdict:
     """What came of a text: its redacted form, the reasons why it is blocked, and those to ask a person first.
 
     `restored` is the text with what was redacted put back, where a rule wants that; it is for nobody but the program
-    or the tool.
+    or the tool. `is_unfit`: a rule refuses the text that looks at what is sent too, so it may not go to a model again.
     """
 
     text: str
     restored: str
     reasons: tuple[str, ...] = ()
     approvals: tuple[Objection, ...] = ()
+    is_unfit: bool = False
 
 
 async def examine(
-    frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined, *, outside: bool = False
-) -> Verdict:
-    """Put a text through all rules of its point.
+    frame: Frame, path: str, rules: Sequence[BoundRule], examined: Examined, *,
+    outside: bool = False, judged_at: str | None = None,
+) -> Verdict:  # fmt: skip
+    """Put a text through all rules of its point; judges are asked at `judged_at`, where `path` has several texts.
 
     `outside`: it comes from outside the call, so that what looks like a placeholder there is not one of this run's, and
     must not get the value behind it back.
@@ -62,28 +80,32 @@ async def examine(
     held = [bound for bound in rules if examined.point in bound.rule.points]
     if not held:
         return Verdict(examined.text, examined.text)
-    reasons: list[str] = []
+    refused: list[tuple[BoundRule, Decision]] = []
     approvals: list[Objection] = []
     findings: list[Finding] = []
     restore: frozenset[str] = frozenset()
     for bound in held:
         decision = _decide(bound, examined)
+        if isinstance(bound.rule, JudgedRule) and decision == ALLOW:
+            continue  # it has not decided yet
         _report(frame, path, bound, examined, decision)
         if bound.audited:
             continue
         if decision.action == "block":
-            reasons.append(_reason(bound, decision))
+            refused.append((bound, decision))
         elif decision.action == "approve":
-            approvals.append(Objection(bound, _reason(bound, decision)))
+            approvals.append(Objection(bound, bound.reason(decision)))
         findings += decision.findings
         restore |= decision.restore
     vault = frame.run.vault
     known = vault.size
     text = vault.redacted(examined.text, findings, restore if outside else ())
-    if not reasons:
-        reasons += await _judged(frame, path, held, examined.with_text(text))
+    if not refused:
+        refused += await _judged(frame, path, judged_at or path, held, examined.with_text(text))
     restored = vault.restored(text, known, restore) if restore else text
-    return Verdict(text, restored, tuple(reasons), tuple(approvals))
+    reasons = tuple(bound.reason(decision) for bound, decision in refused)
+    is_unfit = any("input" in bound.rule.points for bound, _ in refused)
+    return Verdict(text, restored, reasons, tuple(approvals), is_unfit)
 
 
 class Passed:
@@ -123,10 +145,10 @@ async def examine_messages(
     Without `passed` they are another call's, and everything in them is looked at.
     """
     sent: list[Message] = []
-    for message in messages:
+    for number, message in enumerate(messages):
         if passed is None or not passed.has(message):
             outside = passed is not None and not passed.is_own(message)
-            message = await _examine_message(frame, path, rules, message, call, outside=outside)
+            message = await _examine_message(frame, path, number, rules, message, call, outside=outside)
         if passed is not None:
             passed.add(message)
         sent.append(message)
@@ -134,13 +156,15 @@ async def examine_messages(
 
 
 async def _examine_message(
-    frame: Frame, path: str, rules: Sequence[BoundRule], message: Message, call: PolicyCall, *, outside: bool
-) -> Message:
+    frame: Frame, path: str, number: int, rules: Sequence[BoundRule], message: Message, call: PolicyCall,
+    *, outside: bool,
+) -> Message:  # fmt: skip
     """A message with what it says and what it asks of tools as they may be sent. Raises PolicyViolation."""
     point: Point = "result" if message.role == "tool" else "input"
     texts: list[str] = []
-    for text in (message.content, *(asked.arguments for asked in message.tool_calls)):
-        verdict = await examine(frame, path, rules, Examined(point, text, call, role=message.role), outside=outside)
+    for part, text in enumerate((message.content, *(asked.arguments for asked in message.tool_calls))):
+        examined, place = Examined(point, text, call, role=message.role), f"{path}/message{number}.{part}"
+        verdict = await examine(frame, path, rules, examined, outside=outside, judged_at=place)
         if verdict.reasons:
             raise refuse(verdict.reasons, call)
         texts.append(verdict.text)
@@ -184,27 +208,29 @@ def _decide(bound: BoundRule, examined: Examined) -> Decision:
         return _failed(error)
 
 
-async def _judged(frame: Frame, path: str, held: Sequence[BoundRule], examined: Examined) -> list[str]:
-    """The reasons of the rules that a model decides."""
-    reasons: list[str] = []
+async def _judged(
+    frame: Frame, path: str, place: str, held: Sequence[BoundRule], examined: Examined
+) -> list[tuple[BoundRule, Decision]]:
+    """What the rules refuse that a model decides. A budget that has no room for the judge raises PolicyViolation."""
+    refused: list[tuple[BoundRule, Decision]] = []
     for number, bound in enumerate(held):
         rule = bound.rule
         if not isinstance(rule, JudgedRule):
             continue
-        place = f"{path}/{examined.point}/judge{number}"
+        from halo_runtime.engine.judging import asking  # only policies that ask a model pay for it
+
+        ask = asking(frame, f"{place}/{examined.point}/judge{number}", bound.policy, rule.judge_model, examined)
         try:
-            decision = await rule.judge(examined, asking(frame, place, rule.judge_model, examined.call))
+            decision = await rule.judge(examined, ask)
+        except (PolicyViolation, ReplayError, ReplayMiss):
+            raise
         except Exception as error:
             decision = _failed(error)
         _report(frame, path, bound, examined, decision)
         if decision.action == "block" and not bound.audited:
-            reasons.append(_reason(bound, decision))
-    return reasons
+            refused.append((bound, decision))
+    return refused
 
 
 def _failed(error: Exception) -> Decision:
     return Decision("block", f"the rule itself failed ({type(error).__name__})")
-
-
-def _reason(bound: BoundRule, decision: Decision) -> str:
-    return f"policy {bound.policy}, rule {bound.text}: {decision.reason or 'blocked'}"

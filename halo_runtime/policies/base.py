@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -71,12 +71,12 @@ class Examined:
     """A text at a point. `role` tells whose: system, user, assistant, tool.
 
     At the point `tool` it is the arguments of `use` as compact JSON; `before` are the tools that the run has had
-    results of.
+    results of. At the point `output`, `sources` are the texts that the model had before it.
     """
 
     def __init__(
         self, point: Point, text: str, call: PolicyCall, *, role: str = "user", use: ToolUse | None = None,
-        before: Collection[ToolUse] = (),
+        before: Collection[ToolUse] = (), sources: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.point: Point = point
         self.text = text
@@ -84,10 +84,13 @@ class Examined:
         self.role = role
         self.use = use
         self.before = before
+        self.sources = sources
 
     def with_text(self, text: str) -> Examined:
         """Another text in the same place."""
-        return Examined(self.point, text, self.call, role=self.role, use=self.use, before=self.before)
+        return Examined(
+            self.point, text, self.call, role=self.role, use=self.use, before=self.before, sources=self.sources
+        )
 
     @cached_property
     def views(self) -> Views:
@@ -108,8 +111,12 @@ class PolicyRule(Protocol):
         ...
 
 
-AskModel: TypeAlias = Callable[[str, str], Awaitable[str]]
-"""Asks the judge model of a rule, with a system and a user message; its reply. Raises ModelError."""
+class AskModel(Protocol):
+    """Asks the judge model of a rule."""
+
+    def __call__(self, system: str, text: str, schema: JsonObject | None = None) -> Awaitable[str]:
+        """The reply to a system and a user message, as JSON of a schema where one is given. Raises HaloError."""
+        ...
 
 
 @runtime_checkable

@@ -13,7 +13,8 @@ from typing import Final, TypeAlias
 from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import JsonObject
-from halo_runtime.policies.base import ALLOW, AskModel, Decision, Examined, JudgedRule, Point, PolicyRule
+from halo_runtime.policies.base import ALLOW, AskModel, Decision, Examined, Point, PolicyRule
+from halo_runtime.policies.topic import TOXICITY, JudgedTopics, judged_topics
 
 PartFactory: TypeAlias = Callable[[str, JsonObject], PolicyRule]
 """Makes a part from its kind (a name, a regular expression, a topic) and the rule's arguments. Raises ConfigError."""
@@ -22,10 +23,10 @@ _PARTS: Final = {
     "PII": "halo_runtime.policies.redact:block_found",
     "Secrets": "halo_runtime.policies.redact:block_found",
     "PromptInjection": "halo_runtime.policies.injection:block_injection",
-    "Toxicity": "halo_runtime.policies.toxicity:block_toxicity",
 }
 _PATTERN: Final = "halo_runtime.policies.patterns:block_pattern"
-_TOPIC: Final = "halo_runtime.policies.topic:block_topic"
+_TOPICS: Final = {"Toxicity": TOXICITY}
+"""What a judge model looks for, beside the topics that the program names."""
 
 
 @record
@@ -47,9 +48,9 @@ class Parts:
 
 @record
 class JudgedParts(Parts):
-    """Several rules as one, of which a model decides one, after the others."""
+    """Several rules as one, the last of which a model decides, after the others."""
 
-    judged: JudgedRule
+    judged: JudgedTopics
 
     @property
     def judge_model(self) -> str:
@@ -63,14 +64,17 @@ class JudgedParts(Parts):
 
 def block(args: JsonObject) -> PolicyRule:
     """`Block(kinds…, Topic: …)`. Raises ConfigError for a part that this version does not have."""
-    made = [_part(_PARTS.get(kind, _PATTERN), kind, args) for kind in args.get("kinds") or ()]
+    kinds = list(dict.fromkeys(args.get("kinds") or ()))
+    parts = [_part(_PARTS.get(kind, _PATTERN), kind, args) for kind in kinds if kind not in _TOPICS]
+    topics = [_TOPICS[kind] for kind in kinds if kind in _TOPICS]
     if args.get("Topic") is not None:
-        made.append(_part(_TOPIC, args["Topic"], args))
+        topics.append(args["Topic"])
+    judged = judged_topics(topics, args) if topics else None
+    made: list[PolicyRule] = parts if judged is None else [*parts, judged]
     if len(made) == 1:
         return made[0]
     points = frozenset[Point]().union(*(part.points for part in made))
-    judged = next((part for part in made if isinstance(part, JudgedRule)), None)
-    return Parts(made, points) if judged is None else JudgedParts(made, points, judged)
+    return Parts(parts, points) if judged is None else JudgedParts(parts, points, judged)
 
 
 def _part(target: str, kind: str, args: JsonObject) -> PolicyRule:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from halo_lang.records import record
-from halo_runtime.errors import ConfigError
+from halo_runtime.errors import ConfigError, SchemaValidationError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
 from halo_runtime.policies.patterns import compiled, is_found
 from halo_runtime.replies import parse_reply
+from halo_runtime.schemas import SchemaType
 
 
 @record
@@ -62,6 +63,20 @@ def match(args: JsonObject) -> PolicyRule:
 def require_json(args: JsonObject) -> PolicyRule:
     """`RequireJSON`: the reply is one JSON object or array; prose or a fence around it is tolerated."""
     return OutputRule(_no_json)
+
+
+def require_schema(args: JsonObject) -> PolicyRule:
+    """`RequireSchema(Name)`: the reply is JSON, prose or a fence around it tolerated, and fits the schema."""
+    schema: SchemaType = args["schema"]
+
+    def complaint(text: str) -> str | None:
+        try:
+            schema.check(parse_reply(text, json_asked=True).value)
+        except SchemaValidationError as error:
+            return error.message.replace("the output", "the reply", 1)
+        return None
+
+    return OutputRule(complaint)
 
 
 def _no_json(text: str) -> str | None:
