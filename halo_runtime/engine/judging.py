@@ -66,6 +66,7 @@ class _Judging:
             reply, _ = await with_retries(self._frame, self._place, retry, self._try)
         except HaloError as error:
             self._figures.failed(error)
+            self._frame.run.warn(self._frame, f"the judge of policy {self._request.agent}: {error.message}")
             raise
         self._figures.answered(reply.text)
         return reply.text

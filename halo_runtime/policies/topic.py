@@ -57,7 +57,7 @@ class JudgedTopics:
     async def judge(self, examined: Examined, ask: AskModel) -> Decision:
         """Ask it, where there is anything to ask about."""
         text = examined.text
-        if examined.point not in self.points or not text.strip() or text in examined.call.written:
+        if not self._is_judged(examined):
             return ALLOW
         if len(text) > MAX_CHARACTERS:
             return Decision("block", f"a text of {len(text)} characters is too long to be judged")
@@ -69,6 +69,11 @@ class JudgedTopics:
         except HaloError as error:
             return Decision("block", f"the judge {self.judge_model} gave no answer ({type(error).__name__})")
         return self._decision(reply)
+
+    def _is_judged(self, examined: Examined) -> bool:
+        """Whether there is anything to ask about: not the author's words, nor the model's before they are its answer."""
+        own = examined.text in examined.call.written or (examined.point, examined.role) == ("input", "assistant")
+        return examined.point in self.points and not own and not examined.text.isspace() and bool(examined.text)
 
     def _decision(self, reply: str) -> Decision:
         answer = parse_reply(reply, json_asked=False).value
