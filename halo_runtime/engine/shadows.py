@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import examine_messages
+from halo_runtime.engine.guards import examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.strand import Strand
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest
-from halo_runtime.policies.base import PolicyCall
+from halo_runtime.policies.base import Examined, PolicyCall
 from halo_runtime.values import text_of
 
 if TYPE_CHECKING:
@@ -111,4 +111,8 @@ async def _ask(
         document = await run.effects.perform(path, "model", shadowed.to_json(), exchange)
     finally:
         run.heard(path, "model", recorded)
-    return ModelReply.from_json(document["reply"])
+    reply = ModelReply.from_json(document["reply"])
+    verdict = await examine(frame, path, rules, Examined("output", reply.text, guarded))
+    if verdict.reasons:
+        raise refuse(verdict.reasons, guarded)
+    return replace(reply, text=verdict.text)

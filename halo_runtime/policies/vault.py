@@ -101,12 +101,12 @@ def _placeholders_of(kinds: tuple[str, ...]) -> re.Pattern[str] | None:
     """
     if not kinds:
         return None
-    loose = "|".join(kind.replace("_", r"\\?[ _-]?") for kind in kinds)
-    exact, digits = "|".join(kinds), "[0-9]{1,9}"
+    loose = "|".join(kind.replace("_", r"\\{0,2}[ _-]?") for kind in kinds)
+    exact, digits = "|".join(kinds), "[0-9]{1,9}(?![0-9])"
     return re.compile(
-        rf"\\?[\[<⟨]\s{{0,2}}(?P<kind>(?i:{loose}))\s{{0,2}}\\?[_\- ]?\s{{0,2}}(?P<number>{digits})(?![0-9])"
-        r"(?:\s{0,2}\\?[\]>⟩])?"
-        rf"|(?<![\w\[<])(?P<open>(?i:{loose}))\\?_(?P<opened>{digits})\s{{0,2}}\\?[\]>⟩]"
+        rf"\\{{0,2}}[\[<⟨]\s{{0,2}}(?P<kind>(?i:{loose}))\s{{0,2}}\\{{0,2}}[_\- ]?\s{{0,2}}(?P<number>{digits})"
+        r"(?:\s{0,2}\\{0,2}[\]>⟩])?"
+        rf"|(?<![\w\[<])(?P<open>(?i:{loose}))\\{{0,2}}_(?P<opened>{digits})\s{{0,2}}\\{{0,2}}[\]>⟩]"
         rf"|(?<![\w\[<])(?P<bare>{exact})_(?P<bared>{digits})(?!\w)"
     )
 
