@@ -49,7 +49,7 @@ RULES: tuple[RuleSpec, ...] = (
         Signature(
             (
                 optional("Topic", "string", "A topic that a judge model looks for.", named_only=True),
-                optional("model", "string", "The judge model.", named_only=True),
+                optional("model", "string", "The judge model, for Topic and Toxicity.", named_only=True),
                 optional("threshold", "number", "From which score on.", minimum=0, maximum=1, named_only=True),
             ),
             rest=optional("kinds", "pattern", "What to stop, or a regular expression as text.", choices=_THREATS),
@@ -121,7 +121,9 @@ RULES: tuple[RuleSpec, ...] = (
         "The reply must fit a schema.",
         "RequireSchema(Answer)",
     ),
-    RuleSpec("RequireCitation", Signature(), ("output",), "The reply must cite its sources.", "RequireCitation"),
+    RuleSpec(
+        "RequireCitation", Signature(), ("output",), "The reply must cite sources that it was given.", "RequireCitation"
+    ),
     RuleSpec(
         "MaxLength",
         Signature((required("n", "integer", "Code points.", minimum=1),)),
@@ -142,6 +144,7 @@ RULES: tuple[RuleSpec, ...] = (
         ("output",),
         "The reply is in that language.",
         'Language("en")',
+        extra="language",
     ),
     RuleSpec(
         "Match",

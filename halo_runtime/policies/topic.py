@@ -71,7 +71,7 @@ class JudgedTopics:
         return self._decision(reply)
 
     def _is_judged(self, examined: Examined) -> bool:
-        """Whether there is anything to ask about: not the author's words, nor the model's before they are its answer."""
+        """Whether there is anything to ask about: neither the author's words nor what leads to an answer."""
         own = examined.text in examined.call.written or (examined.point, examined.role) == ("input", "assistant")
         return examined.point in self.points and not own and not examined.text.isspace() and bool(examined.text)
 
