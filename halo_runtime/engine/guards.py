@@ -203,7 +203,7 @@ def _report(frame: Frame, path: str, bound: BoundRule, examined: Examined, decis
 
 def _decide(bound: BoundRule, examined: Examined) -> Decision:
     try:
-        return bound.rule.evaluate(examined)
+        return _usable(bound.rule.evaluate(examined), examined)
     except Exception as error:  # a rule may be a stranger's code; one that cannot decide must not let anything pass
         return _failed(error)
 
@@ -221,7 +221,7 @@ async def _judged(
 
         ask = asking(frame, f"{place}/{examined.point}/judge{number}", bound.policy, rule.judge_model, examined)
         try:
-            decision = await rule.judge(examined, ask)
+            decision = _usable(await rule.judge(examined, ask), examined, judged=True)
         except (PolicyViolation, ReplayError, ReplayMiss):
             raise
         except Exception as error:
@@ -230,6 +230,18 @@ async def _judged(
         if decision.action == "block" and not bound.audited:
             refused.append((bound, decision))
     return refused
+
+
+def _usable(decision: object, examined: Examined, *, judged: bool = False) -> Decision:
+    """A decision that can be carried out. Raises TypeError or ValueError for any other: what it meant is not known."""
+    if not isinstance(decision, Decision):
+        raise TypeError("no decision")
+    doable = {"allow", "block"} if judged else {"allow", "block", "redact"}
+    if decision.action not in doable and not (decision.action == "approve" and examined.point == "tool"):
+        raise ValueError("a decision that is none here")
+    if any(not 0 <= finding.start < finding.end <= len(examined.text) for finding in decision.findings):
+        raise ValueError("a finding outside the text")
+    return decision
 
 
 def _failed(error: Exception) -> Decision:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
-from typing import Final
+from typing import Final, cast
 
+from halo_lang import catalog
 from halo_runtime.errors import ConfigError
-from halo_runtime.tools.base import ToolFactory
+from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
 
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.bash:open_shell",
@@ -23,8 +25,11 @@ _FACTORIES: Final = {
 
 
 def tool_factory(provider: str) -> ToolFactory:
-    """What opens tools of `provider`; ConfigError for one that the catalogue knows and this version does not have."""
+    """What opens tools of `provider`, a package's too; ConfigError for one that is in the catalogue only."""
     target = _FACTORIES.get(provider)
+    brought = None if target is not None else catalog.provider_package(provider)
+    if brought is not None:
+        return partial(_open_brought, provider, cast(ToolFactory, brought))
     if target is None:
         available = ", ".join(sorted(_FACTORIES))
         raise ConfigError(
@@ -33,3 +38,16 @@ def tool_factory(provider: str) -> ToolFactory:
         )
     module, _, function = target.partition(":")
     return getattr(import_module(module), function)
+
+
+def _open_brought(provider: str, factory: ToolFactory, config: ToolConfig) -> ToolProvider:
+    """A package's tool. Raises ConfigError where it cannot be made, or is none."""
+    try:
+        tool = factory(config)
+    except ConfigError:
+        raise
+    except Exception as error:  # a stranger's code; its failure stops this run and no more
+        raise ConfigError(f"the provider {provider} cannot be opened: {type(error).__name__}: {error}") from error
+    if not all(callable(getattr(tool, name, None)) for name in ("call", "close")):
+        raise ConfigError(f"the provider {provider} is none: what it opens needs `call` and `close`")
+    return tool
