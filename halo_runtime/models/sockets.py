@@ -17,6 +17,11 @@ import httpcore
 
 HIGH_WATER: Final = 256 * 1024
 """Bytes that came and were not read yet, from which on no more are taken from the network."""
+SMALL: Final = 16 * 1024
+"""Bytes up to which a piece is one of those in which a model streams its tokens."""
+MANY: Final = 32
+"""Small pieces in a row after which they are collected: an answer streams, and waking up costs more than a piece."""
+COLLECT_SECONDS: Final = 0.01
 CLOSE_SECONDS: Final = 1.0
 HAPPY_EYEBALLS: Final = 0.25
 """Seconds after which the next address of a name is tried beside the first (RFC 8305)."""
@@ -86,6 +91,18 @@ class _Flow(asyncio.Protocol):
             self._transport.resume_reading()
         return data
 
+    async def collect(self) -> None:
+        """Let what comes in the next moment gather in the system, so that it is taken in one go."""
+        transport = self._transport
+        if transport is None or self.waiting or self._paused:
+            return
+        transport.pause_reading()
+        try:
+            await asyncio.sleep(COLLECT_SECONDS)
+        finally:
+            if not transport.is_closing():
+                transport.resume_reading()
+
     async def drained(self) -> None:
         """Return when the network has taken what was written, or never will."""
         if self._held is not None:
@@ -104,23 +121,30 @@ class Socket(httpcore.AsyncNetworkStream):
     def __init__(self, transport: asyncio.Transport, flow: _Flow) -> None:
         self._transport = transport
         self._flow = flow
+        self._small = 0  # pieces in a row
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """The next bytes; none at the end."""
         try:
+            if self._small >= MANY:
+                await self._flow.collect()
             if timeout is None or self._flow.waiting:
-                return await self._flow.take(max_bytes)
-            async with asyncio.timeout(timeout):
-                return await self._flow.take(max_bytes)
+                data = await self._flow.take(max_bytes)
+            else:
+                async with asyncio.timeout(timeout):
+                    data = await self._flow.take(max_bytes)
         except OSError as error:  # TLS failures and timeouts are such, too
             if isinstance(error, TimeoutError) and timeout is not None:
                 raise httpcore.ReadTimeout(f"nothing came for {timeout:g} s") from error
             raise httpcore.ReadError(str(error)) from error
+        self._small = self._small + 1 if len(data) <= SMALL else 0
+        return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send bytes. That the other side is gone shows when its answer is read."""
         if not buffer:
             return
+        self._small = 0
         if self._flow.ended or self._transport.is_closing():
             raise httpcore.WriteError("the connection was closed")
         self._transport.write(buffer)
