@@ -28,7 +28,8 @@ PREVIEW_WIDTH: Final = 200
 
 def visible(text: str) -> str:
     """The text with everything that a terminal would act on as escapes; tabs and line feeds stay."""
-    return excerpt.visible(text, keep="\t\n")
+    # Line by line, since most lines are printable as a whole, which is found out at once.
+    return "\n".join(map(excerpt.visible, text.split("\n")))
 
 
 def one_line(text: str, limit: int = PREVIEW_WIDTH) -> str:

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.content import Content
 from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
@@ -20,6 +21,9 @@ class Reader(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES, "row--cursor"}
     ALLOW_SELECT = True
+
+    # Not the layout of the screen depends on it, only the scrollbar: text that grows would have all laid out anew.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0))
 
     def __init__(self, *, id: str) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id, classes="pane")
@@ -48,12 +52,18 @@ class Reader(ScrollView, can_focus=True):
         follows = self._follows
         if follows:
             self._read = len(self._page)
-        self.virtual_size = Size(0, len(self._page))
+        self._grow_to(len(self._page))
         if follows:
             go = self.scroll_end if self._grows else self.scroll_home
             # By force: the scrollbar, without which nothing scrolls, comes with the next layout only.
             go(animate=False, immediate=True, force=True)
         self.refresh()
+
+    def _grow_to(self, rows: int) -> None:
+        self.virtual_size = Size(0, rows)
+        self.vertical_scrollbar.window_virtual_size = rows
+        if (rows > self.size.height) is not self.show_vertical_scrollbar:
+            self.refresh(layout=True)
 
     def on_resize(self) -> None:
         self._cut()
