@@ -59,6 +59,7 @@ class Verdict:
 
     `restored` is the text with what was redacted put back, where a rule wants that; it is for nobody but the program
     or the tool. `is_unfit`: a rule refuses the text that looks at what is sent too, so it may not go to a model again.
+    `answers`: the reasons are the answer to a call of a tool that may not be made (see Decision).
     """
 
     text: str
@@ -66,6 +67,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     approvals: tuple[Objection, ...] = ()
     is_unfit: bool = False
+    answers: bool = False
 
 
 async def examine(
@@ -105,7 +107,8 @@ async def examine(
     restored = vault.restored(text, known, restore) if restore else text
     reasons = tuple(bound.reason(decision) for bound, decision in refused)
     is_unfit = any("input" in bound.rule.points for bound, _ in refused)
-    return Verdict(text, restored, reasons, tuple(approvals), is_unfit)
+    answers = bool(refused) and all(decision.answers for _, decision in refused)
+    return Verdict(text, restored, reasons, tuple(approvals), is_unfit, answers)
 
 
 class Passed:

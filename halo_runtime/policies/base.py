@@ -36,13 +36,15 @@ class Decision:
     """What a rule says. `reason` is for people and models and never repeats the offending text.
 
     `approve` lets a tool call wait for a person. `findings` belong to `redact`. `restore`: what was redacted in this
-    run of these kinds is put back into this reply, or into the arguments of this call.
+    run of these kinds is put back into this reply, or into the arguments of this call. `answers`: what is blocked is a
+    call of a tool, which is not made, and the model goes on with the reason; else a block ends the agent's call.
     """
 
     action: Action
     reason: str | None = None
     findings: tuple[Finding, ...] = ()
     restore: frozenset[str] = frozenset()
+    answers: bool = False
 
 
 ALLOW = Decision("allow")

@@ -42,7 +42,7 @@ class AllowedDomains:
         """Block a text with an address that leads elsewhere."""
         for view in examined.views:
             if any(not _is_of(host, self.domains) for host, _ in _addresses(view.text)):
-                return Decision("block", "it holds an address of a domain that is not allowed")
+                return Decision("block", "it holds an address of a domain that is not allowed", answers=True)
         return ALLOW
 
 
@@ -57,7 +57,7 @@ class DeniedDomains:
         """Block a text with an address that leads there."""
         for view in examined.views:
             if any(_is_of(host, self.domains) for host in _hosts(view.text)):
-                return Decision("block", "it holds an address of a domain that is denied")
+                return Decision("block", "it holds an address of a domain that is denied", answers=True)
         return ALLOW
 
 

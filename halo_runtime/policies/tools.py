@@ -44,7 +44,7 @@ class Allowed:
         """Block a call of another tool."""
         if any(pattern.fits(examined.use) for pattern in self.tools):
             return ALLOW
-        return Decision("block", f"{_named(examined)} may not be called")
+        return Decision("block", f"{_named(examined)} may not be called", answers=True)
 
 
 @record
@@ -57,7 +57,7 @@ class Denied:
     def evaluate(self, examined: Examined) -> Decision:
         """Block a call of such a tool."""
         if any(pattern.fits(examined.use) for pattern in self.tools):
-            return Decision("block", f"{_named(examined)} may not be called")
+            return Decision("block", f"{_named(examined)} may not be called", answers=True)
         return ALLOW
 
 
