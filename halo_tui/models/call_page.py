@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from halo_runtime.json_types import JsonObject
 from halo_runtime.values import parse_json
@@ -10,6 +12,8 @@ from halo_tui.models.calls import Call
 from halo_tui.models.lines import Run, counted, duration, money, one_line, pretty
 from halo_tui.models.output import MAX_SHOWN, shown
 from halo_tui.models.wrapping import Section
+
+_PLACEHOLDER: Final = re.compile(r"\[[A-Z][A-Z_]*_[1-9][0-9]*\]|\[REDACTED\]")
 
 EMPTY: Sequence[Section] = (
     Section("empty", None, lambda: [("What a stage sent to its model appears here; choose one in Stages.", "dim")]),
@@ -54,10 +58,20 @@ def _message(message: JsonObject) -> Iterator[Run]:
     yield f"\n{one_line(role, 20)}\n", "accent"
     content = message.get("content", "")
     if content:
-        yield f"{shown(content)}\n", "text"
+        yield from marked(f"{shown(content)}\n")
     for call in message.get("tool_calls") or ():
         yield f"→ {one_line(str(call.get('name', '')), 80)} ", "accent"
-        yield f"{shown(call.get('arguments', ''))}\n", "text"
+        yield from marked(f"{shown(call.get('arguments', ''))}\n")
+
+
+def marked(text: str) -> Iterator[Run]:
+    """A text in which what stands for redacted values can be told from the rest."""
+    at = 0
+    for found in _PLACEHOLDER.finditer(text):
+        yield text[at : found.start()], "text"
+        yield found[0], "warning"
+        at = found.end()
+    yield text[at:], "text"
 
 
 def _lines(notes: Sequence[Run]) -> Iterator[Run]:
@@ -72,7 +86,7 @@ def _reply(call: Call) -> Iterator[Section]:
         yield Section((call.path, "error"), call.error, lambda: [("\nerror\n", "error"), (shown(call.error), "text")])
     if call.reply:
         reply = call.reply
-        yield Section((call.path, "reply"), reply, lambda: [("\nreply\n", "accent"), (shown(reply), "text")])
+        yield Section((call.path, "reply"), reply, lambda: [("\nreply\n", "accent"), *marked(shown(reply))])
         yield Section((call.path, "parsed"), reply, lambda: _parsed(reply))
 
 

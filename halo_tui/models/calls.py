@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from halo_runtime.engine.events import (
     ModelDelta,
@@ -32,6 +32,11 @@ MAX_NOTES: Final = 100
 """What happened within one call, in lines."""
 
 _REQUEST: Final = re.compile(r"(/correction\d+)?/step\d+/try\d+$")
+_JUDGE: Final = re.compile(r"/judge\d+/try\d+$")
+
+
+Note: TypeAlias = tuple[str, str, Role]
+"""A sign, what happened, and the part it plays."""
 
 
 @dataclass(slots=True)
@@ -78,6 +83,8 @@ class Calls:
     def __init__(self) -> None:
         self._calls: dict[str, Call] = {}
         self._live: dict[str, Call] = {}
+        self._early: list[tuple[str, Note]] = []
+        """What happened at paths of calls that have sent nothing yet: rules come before the first request."""
         self.forgotten = 0
 
     def __iter__(self) -> Iterator[Call]:
@@ -112,6 +119,8 @@ class Calls:
             call = self._live.get(event.path)
             if call is not None and call.live is not None:
                 call.live.add(event.text)
+        elif isinstance(event, ModelRequested | ModelResponded) and _JUDGE.search(event.path):
+            self._judged(event)
         elif isinstance(event, ModelRequested):
             self._requested(event)
         elif isinstance(event, ModelResponded):
@@ -120,7 +129,10 @@ class Calls:
             self._noted(event)
 
     def keep(self, path: str, entry: JsonObject) -> None:
-        """Take a call that is over, in the shape of `meta.calls` (spec 8.1)."""
+        """Take a call that is over, in the shape of `meta.calls` (spec 8.1); a judge is noted at the call it is for."""
+        if "for" in entry:
+            self._note_kept(path, entry["for"], _judge(entry["agent"], entry["model"]))
+            return
         name = path
         while name in self._calls:
             name = f"{path}/{len(self._calls)}"
@@ -137,11 +149,29 @@ class Calls:
                 call.note("✗", str(tool["error"]), "error")
         self._calls[name] = call
 
+    def keep_decision(self, path: str, line: JsonObject) -> None:
+        """Take what a rule stopped or changed in a call that is over, in the shape of `meta.violations` (spec 8.1)."""
+        note = _decision(line["policy"], line["rule"], line["action"], line["point"], None)
+        self._note_kept(path, f"{line['agent']}.{line['method']}", note)
+
+    def _note_kept(self, path: str, name: str, note: Note) -> None:
+        for call in reversed(self.within(path)):
+            if call.name == name:
+                call.note(*note)
+                return
+
+    def _judged(self, event: ModelRequested | ModelResponded) -> None:
+        if isinstance(event, ModelRequested):
+            self._note(event.path, _judge(event.agent, event.model))
+        elif event.error is not None:
+            self._note(event.path, ("✗", f"{event.agent}.judge: {event.error.get('message', 'failed')}", "error"))
+
     def _requested(self, event: ModelRequested) -> None:
         path = _REQUEST.sub("", event.path)
         call = self._calls.get(path)
         if call is None:
             call = self._calls[path] = Call(path, event.agent, event.method, event.model)
+            self._note_early(call)
             self._forget()
         elif event.attempt > 1:
             call.note("↻", f"try {event.attempt}", "warning")
@@ -164,17 +194,32 @@ class Calls:
             call.cost = None if event.cost is None else call.cost + Decimal(event.cost)
 
     def _noted(self, event: RunEvent) -> None:
-        call = self._around(event.path) if isinstance(event, _NOTED) else None
-        if call is None:
-            return
         if isinstance(event, ToolRequested):
-            call.note("→", f"{event.tool}.{event.method}", "accent")
+            self._note(event.path, ("→", f"{event.tool}.{event.method}", "accent"))
         elif isinstance(event, ToolResponded) and event.error is not None:
-            call.note("✗", f"{event.tool}.{event.method}: {event.error.get('message', 'failed')}", "error")
+            failure = event.error.get("message", "failed")
+            self._note(event.path, ("✗", f"{event.tool}.{event.method}: {failure}", "error"))
         elif isinstance(event, PolicyDecided) and event.action != "allow":
-            call.note("▲", f"{event.policy}: {event.rule} {event.action} at {event.point}", "warning")
+            note = _decision(event.policy, event.rule, event.action, event.point, event.reason)
+            self._note(event.path, note)
         elif isinstance(event, RetryScheduled):
-            call.note("↻", f"again in {duration(event.wait_seconds)}", "warning")
+            self._note(event.path, ("↻", f"again in {duration(event.wait_seconds)}", "warning"))
+
+    def _note(self, path: str, note: Note) -> None:
+        call = self._around(path)
+        if call is not None:
+            call.note(*note)
+        elif len(self._early) < MAX_NOTES:
+            self._early.append((path, note))
+
+    def _note_early(self, call: Call) -> None:
+        """What happened before the first request of a call, now that it is known."""
+        waiting, self._early = self._early, []
+        for path, note in waiting:
+            if path == call.path or path.startswith(f"{call.path}/"):
+                call.note(*note)
+            else:
+                self._early.append((path, note))
 
     def _around(self, path: str) -> Call | None:
         while path:
@@ -192,4 +237,10 @@ class Calls:
             self.forgotten += 1
 
 
-_NOTED: Final[tuple[type[Any], ...]] = (ToolRequested, ToolResponded, PolicyDecided, RetryScheduled)
+def _judge(policy: str, model: str) -> Note:
+    return "?", f"{policy}: asked {model}", "accent"
+
+
+def _decision(policy: str, rule: str, action: str, point: str, reason: str | None) -> Note:
+    because = f": {reason}" if reason else ""
+    return "▲", f"{policy}: {rule} {action} at {point}{because}", "warning"

@@ -153,8 +153,11 @@ def view_of(stored: StoredRun, entry: int | None = None) -> RunView:
 
 
 def _keep_calls(view: RunView, path: str, document: JsonObject | None) -> None:
-    for call in (document or {}).get("news", {}).get("calls", ()):
+    news = (document or {}).get("news", {})
+    for call in news.get("calls", ()):
         view.calls.keep(path, call)
+    for line in news.get("violations", ()):
+        view.calls.keep_decision(path, line)
 
 
 def _tree(stages: tuple[JsonObject, ...]) -> list[StageRow]:

@@ -165,3 +165,48 @@ async def test_calls_of_a_kept_run_are_those_of_the_stage_looked_at(tmp_path: Pa
     *_, failed = replay.view.calls.within(replay.rows[-1][1].path)
     assert (failed.name, failed.reply) == ("Bot.two", None)
     assert "error" in text_of(failed)
+
+
+def test_what_rules_took_out_before_the_first_request_is_told_with_the_rule() -> None:
+    early = PolicyDecided(RUN, "M/0/step1", "House", "Redact(Email)", "input", "redact", "1 × EMAIL replaced")
+    other = PolicyDecided(RUN, "M/10/step1", "House", "Redact(Email)", "input", "redact", None)
+    allowed = PolicyDecided(RUN, "M/0/step1", "House", "MaxLength(9)", "output", "allow", None)
+    call = only(after(early, other, allowed, requested(content="write to [EMAIL_1]"), responded()))
+    assert [text for text, _ in call.notes] == ["▲ House: Redact(Email) redact at input: 1 × EMAIL replaced"]
+    runs = [run for section in call_sections([call]) for run in section.runs()]
+    assert ("[EMAIL_1]", "warning") in runs
+    assert ("write to ", "text") in runs
+
+
+def test_a_judge_is_noted_at_the_call_that_it_judges() -> None:
+    def asked(path: str) -> ModelRequested:
+        return ModelRequested(RUN, path, "House", "judge", "openai/judge", [], 1)
+
+    late = "M/0/output/judge1/try1"
+    failed = ModelResponded(RUN, late, "House", "judge", None, {}, None, 0.0, {"message": "gone"})
+    calls = after(asked("M/0/step1/message0.0/input/judge1/try1"), requested(), responded(), asked(late), failed)
+    call = only(calls)
+    assert call.name == "Bot.say"
+    assert [text for text, _ in call.notes] == [
+        "? House: asked openai/judge", "? House: asked openai/judge", "✗ House.judge: gone",
+    ]  # fmt: skip
+
+
+async def test_what_rules_did_in_a_kept_run_is_told_at_its_call(tmp_path: Path) -> None:
+    store = FileRunStore(tmp_path)
+    program = """
+policy House : Redact(Email) & Block(Topic: "medicine", model: "openai/judge")
+agent Bot [openai/gpt-4o-mini]
+  requires House
+pipeline Main(text: String) -> Result: text |> Bot.say()
+"""
+    replies = {"Bot.say": "to [EMAIL_1]", "House.judge": {"replies": [{"found": False}], "repeat": True}}
+    world = Runtime(env={}, replies=ScriptedModel(replies), store=store)
+    result = await world.run(halo_lang.parse(program), "Main", {"text": "ann@example.com"}, keep=True)
+    assert result.status == "completed"
+    replay = Replay.open(store, result.run_id)
+    replay.go(replay.last)
+    (call,) = replay.view.calls.within("Main/0")
+    notes = [text for text, _ in call.notes]
+    assert notes.count("? House: asked openai/judge") == 2
+    assert "▲ House: Redact(Email) redact at input" in notes
