@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -50,6 +52,7 @@ def _text(stored: StoredRun, document: JsonObject, seq: int | None) -> str:
         lines.append(f"after entry {seq}: {visible(context['trace'][-1]['stage'])}")
     if document["error"] is not None:
         lines.append(f"error {document['error']['type']}: {visible(document['error']['message'])}")
+    lines += _decisions(meta["violations"])
     lines += [f"asks: {visible(one['message'])} ({one['id']})" for one in document["interrupts"]]
     lines += [f"{name}: {_short(value)}" for name, value in context["input"].items()]
     lines += [f"data.{name}: {_short(value)}" for name, value in context["data"].items()]
@@ -58,6 +61,16 @@ def _text(stored: StoredRun, document: JsonObject, seq: int | None) -> str:
         lines.append(f"output: {_short(document['output'])}")
     lines.append(f"{plural(len(meta['calls']), 'call')}, {meta['tokens']['total']} tokens, cost {money(meta['cost'])}")
     return "\n".join(lines)
+
+
+def _decisions(violations: Sequence[JsonObject]) -> list[str]:
+    """What policies stopped or changed, each once, with how often."""
+    said = (
+        f"policy {line['policy']}: {visible(line['rule'])} {line['action']} at {line['point']} of"
+        f" {line['agent']}.{line['method']}"
+        for line in violations
+    )
+    return [text if count == 1 else f"{text} ({count} times)" for text, count in Counter(said).items()]
 
 
 def _short(value: Json) -> str:
