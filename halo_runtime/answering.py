@@ -40,7 +40,7 @@ def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) ->
     """The open question that a message is for. Raises SignalError where there is none, or it cannot take the value."""
     question = _chosen(message, order, interrupts)
     if not question.takes(message.value):
-        raise SignalError(f'{question.id} is answered "retry", "fail" or {{"skip": value}}')
+        raise SignalError(f"{question.id} is answered {question.how}")
     return question
 
 

@@ -63,6 +63,7 @@ def header(order: Order, plan: Plan, options: JsonObject, now: datetime, origin:
         "input": order.inputs,
         "timeout": order.timeout,
         "maxSpend": None if order.max_spend is None else str(order.max_spend),
+        "onLimit": order.on_limit,
         "options": options,
         "startedAt": iso(now),
         "parent": None if origin is None else origin.parent,
@@ -124,6 +125,7 @@ def order_of(stored: StoredRun, program: Program, recorder: RunLog | None) -> Or
         journal=Journal(kept, begun=stored.begun, aborted=stored.aborted, recorder=recorder),
         timeout=stored.header["timeout"],
         max_spend=None if max_spend is None else Decimal(max_spend),
+        on_limit=stored.header.get("onLimit", "fail"),
         time_left={} if closing is None else closing["timeLeft"],
     )
 

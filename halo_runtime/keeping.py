@@ -25,6 +25,7 @@ from halo_runtime.engine.reuse import Reuse
 from halo_runtime.engine.run import interrupt_id
 from halo_runtime.errors import ConfigError, HaloError, RunBusy, RunRefused, StagesDiffer, StoreError
 from halo_runtime.json_types import JsonObject
+from halo_runtime.policies.budgets import OnLimit
 from halo_runtime.preflight import Preflight, Rehearsal, Walked
 from halo_runtime.results import Answer, Interrupt, RunResult
 from halo_runtime.store.files import Claim, FileRunStore
@@ -48,6 +49,7 @@ class Fork:
     reuse_answers: bool
     timeout: float | None = None
     max_spend: Decimal | None = None
+    on_limit: OnLimit = "fail"
 
 
 class KeptRuns:
@@ -295,7 +297,7 @@ class KeptRuns:
             raise RunRefused(f"{plan.program.source.path} has no pipeline {name}, which the run {stored.run_id} is of")
         order = self._engine.order(plan, name, {**stored.header["input"], **fork.inputs}, fork.timeout)
         reuse = self._reuse(stored, plan, fork.at, fork.reuse_answers)
-        order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend)
+        order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend, on_limit=fork.on_limit)
         return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
 
     def _reuse(self, stored: StoredRun, plan: Plan, at: int | None, reuse_answers: bool) -> Reuse:

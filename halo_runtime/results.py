@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from halo_lang.records import record
+from halo_runtime import raising
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import MISSING, Json, JsonObject, Missing, is_object
 
 Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrupted"]
 InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
+"""The last three Halo asks by itself: nothing in the program looks at their answers."""
 
 
 @record
@@ -21,7 +23,8 @@ class Interrupt:
 
     `id` is made of run, structural path and occurrence: distinct, and the same after every resume. `choices` are the
     literals that the program later compares the answer with. Times are ISO 8601 UTC. `former` is the answer that the
-    question had in the run that this one continues; MISSING where it had none.
+    question had in the run that this one continues; MISSING where it had none. `budget` is what a limit is about:
+    policy, rule, unit, limit, spent, and what the next call uses at most.
     """
 
     id: str
@@ -38,13 +41,29 @@ class Interrupt:
     asked_at: str | None = None
     expires_at: str | None = None
     former: Json | Missing = MISSING
+    budget: JsonObject | None = None
 
     def takes(self, value: Json) -> bool:
-        """Whether a value can be its answer: any can, but what is in doubt has three answers only."""
-        return self.kind != "in_doubt" or value in ("retry", "fail") or (is_object(value) and "skip" in value)
+        """Whether a value can be its answer: any can, but what is in doubt and a limit have certain answers only."""
+        if self.kind == "in_doubt":
+            return value in ("retry", "fail") or (is_object(value) and "skip" in value)
+        return self.budget is None or raising.takes(self.budget["unit"], value)
+
+    def meant(self, value: Json) -> Json:
+        """What a person means who types a value: where a limit asks how much to add, a mere amount is that."""
+        if self.budget is None or isinstance(value, bool) or not isinstance(value, int | float):
+            return value
+        return {"add": value}
+
+    @property
+    def how(self) -> str | None:
+        """How it is answered, in words, where not every value is an answer."""
+        if self.kind == "in_doubt":
+            return '"retry", "fail" or {"skip": value}'
+        return None if self.budget is None else raising.how(self.budget["unit"])
 
     def to_json(self) -> JsonObject:
-        """The shape of spec 8.1, with `formerAnswer` where there is one."""
+        """The shape of spec 8.1, with `formerAnswer` and `budget` where there are such."""
         document: JsonObject = {
             "id": self.id,
             "kind": self.kind,
@@ -57,7 +76,8 @@ class Interrupt:
             "askedAt": self.asked_at,
             "expiresAt": self.expires_at,
         }
-        return document if self.former is MISSING else document | {"formerAnswer": self.former}
+        seldom = {} if self.former is MISSING else {"formerAnswer": self.former}
+        return document | seldom | ({} if self.budget is None else {"budget": self.budget})
 
     def is_late(self, now: datetime) -> bool:
         """Whether the time for an answer is over."""
@@ -85,7 +105,13 @@ class Interrupt:
             asked_at=document["askedAt"],
             expires_at=document["expiresAt"],
             former=document.get("formerAnswer", MISSING),
+            budget=document.get("budget"),
         )
+
+
+def choices_label(kind: str) -> str:
+    """What the choices of a question of a kind are, for people."""
+    return "the program checks for" if kind in ("yield", "listen") else "answers"
 
 
 @record

@@ -21,6 +21,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 from halo_runtime.models.pricing import Price, Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.budgets import OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.remembered import RememberedRuns
 from halo_runtime.results import Answer, Interrupt, RunResult
@@ -137,17 +138,20 @@ class Runtime:
     ) -> RunResult:
         """Run `pipeline` (may be left out when there is one).
 
-        `timeout` in seconds and `max_spend` in USD limit the whole run, the pauses between its parts apart.
+        `timeout` in seconds and `max_spend` in USD limit the whole run, the pauses between its parts apart. With
+        `on_limit="ask"` somebody is asked where `max_spend` is used up, by an interrupt of kind `limit`.
         A program that has been checked already is best given as its Analysis; one that has not is checked here.
         With a store a `@checkpoint` pipeline is kept on disk as it goes, another one when it pauses or is stopped, or
         from the start with `keep`; `options` are noted there for who goes on with it. With a `journal` the run is not
         kept: it is written as the run goes, and what it holds already is taken from it and not done again. Raises
+        on_limit: OnLimit = "fail",
         ProgramError, InputError or ConfigError before anything has run, StoreError where the run cannot be kept, and
         ValueError for a `run_id` that is running; everything later is in the result.
         """
         plan = self._engine.plan(program)
         order = self._engine.order(plan, pipeline, inputs, timeout)
-        order = replace(order, run_id=run_id or order.run_id, controller=controller, max_spend=max_spend)
+        order = replace(order, max_spend=max_spend, on_limit=on_limit)
+        order = replace(order, run_id=run_id or order.run_id, controller=controller)
         if journal is not None:
             order = replace(order, journal=journal)
         elif self._kept is not None:
@@ -224,9 +228,10 @@ class Runtime:
         `told` hears what will be reused before anything is done; `max_spend` includes what the reused calls have cost.
         A completed run that would come out the same is given back as it is. Raises StagesDiffer under `strict`,
         RunRefused, and as `run` does.
+        on_limit: OnLimit = "fail",
         """
         plan, kept = self._engine.plan(program), self._stored()
-        fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, timeout, max_spend)
+        fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, timeout, max_spend, on_limit)
         return await kept.fork(plan, fork, options or {}, strict=strict, controller=controller, told=told)
 
     async def preflight(
@@ -316,8 +321,8 @@ def _kept_runs(engine: Engine, store: FileRunStore) -> KeptRuns:
 
 def _fork(
     checkpoint: str, pipeline: str | None, inputs: JsonObject | None, at: int | None, reuse_answers: bool,
-    timeout: float | None, max_spend: Decimal | None = None,
+    timeout: float | None, max_spend: Decimal | None = None, on_limit: OnLimit = "fail",
 ) -> Fork:  # fmt: skip
     from halo_runtime.keeping import Fork  # see `_kept_runs`
 
-    return Fork(checkpoint, pipeline, inputs or {}, at, reuse_answers, timeout, max_spend)
+    return Fork(checkpoint, pipeline, inputs or {}, at, reuse_answers, timeout, max_spend, on_limit)

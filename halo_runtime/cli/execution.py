@@ -28,6 +28,7 @@ from halo_runtime.store.stored import paths_around
 if TYPE_CHECKING:
     from halo_runtime.cli.run import RunOptions
     from halo_runtime.cli.settings import Settings
+    from halo_runtime.policies.budgets import OnLimit
     from halo_runtime.preflight import Preflight
     from halo_runtime.runtime import Runtime
 
@@ -61,6 +62,8 @@ def _execute(options: RunOptions, settings: Settings, analysis: Analysis) -> int
             if getattr(options, name):
                 flag = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{flag} is for continuing a run", hint=f"name it: --checkpoint RUN {flag}")
+    if options.on_limit is not None and options.max_spend is None:
+        raise UsageError("--on-limit is for --max-spend", hint="say what may be spent: --max-spend USD --on-limit ask")
     progress = choose_progress(events=settings.events, quiet=settings.quiet)
     ahead = AnswersAhead(options.answers, analysis.program)
     if options.checkpoint is not None:
@@ -77,14 +80,15 @@ def _running(options: RunOptions, settings: Settings, analysis: Analysis) -> Wor
     pipeline = choose_pipeline(analysis.program, options.pipeline)
     inputs = _inputs(options, analysis, pipeline)
     timeout = None if options.timeout is None else seconds_of("--timeout", options.timeout)
-    max_spend = _dollars(options.max_spend)
+    max_spend, on_limit = _dollars(options.max_spend), _on_limit(options.on_limit)
 
     async def work(runtime: Runtime) -> RunResult:
         name, kept = pipeline.name.text, settings.to_keep()
         try:
             return await runtime.run(
-                analysis, name, inputs, timeout=timeout, max_spend=max_spend, keep=options.keep, options=kept
-            )
+                analysis, name, inputs, timeout=timeout, max_spend=max_spend, on_limit=on_limit, keep=options.keep,
+                options=kept,
+            )  # fmt: skip
         except InputError as error:
             raise _placed(error, analysis, pipeline) from None
 
@@ -113,7 +117,7 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
         _show_plan(options, settings, analysis, reference, at, inputs)
         return None
     timeout = None if options.timeout is None else seconds_of("--timeout", options.timeout)
-    max_spend = _dollars(options.max_spend)
+    max_spend, on_limit = _dollars(options.max_spend), _on_limit(options.on_limit)
 
     def told(preflight: Preflight) -> None:
         if not settings.quiet and not settings.events:
@@ -123,8 +127,8 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
     async def work(runtime: Runtime) -> RunResult:
         return await runtime.fork(
             analysis, reference, options.pipeline, inputs, at=at, strict=options.strict,
-            reuse_answers=options.reuse_answers, timeout=timeout, max_spend=max_spend, options=settings.to_keep(),
-            told=told,
+            reuse_answers=options.reuse_answers, timeout=timeout, max_spend=max_spend, on_limit=on_limit,
+            options=settings.to_keep(), told=told,
         )  # fmt: skip
 
     return work
@@ -165,6 +169,10 @@ def _placed(error: InputError, analysis: Analysis, pipeline: Pipeline) -> InputE
     error.place = error.place or Place(pipeline.name.text, program.source.path, at.line, at.column)
     error.hint = error.hint or usage_line(program, pipeline)
     return error
+
+
+def _on_limit(given: str | None) -> OnLimit:
+    return "ask" if given == "ask" else "fail"
 
 
 def _dollars(amount: str | None) -> Decimal | None:

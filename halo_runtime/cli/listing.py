@@ -10,10 +10,10 @@ from halo_lang.excerpt import visible
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.cli.output import money, paint, plural, tell, tell_json
 from halo_runtime.cli.project import run_store
+from halo_runtime.cli.questions import choices_line
 from halo_runtime.cli.usage import UsageError, did_you_mean
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.live import Live
-from halo_runtime.values import text_of
 
 STATUSES = frozenset({"paused", "running", "interrupted", "damaged", "completed", "halted", "failed"})
 """All that a run can be listed with."""
@@ -118,7 +118,7 @@ def _question(one: JsonObject, now: datetime) -> str:
         f"  {one['runId']}, {visible(one['stage'])}, {_age(one['askedAt'], now)} ago",
     ]
     if one["choices"]:
-        lines.append(f"  the program checks for: {', '.join(visible(text_of(choice)) for choice in one['choices'])}")
+        lines.append(f"  {choices_line(one['kind'], one['choices'])}")
     if one["expiresAt"]:
         lines.append(f"  expires in {elapsed((datetime.fromisoformat(one['expiresAt']) - now).total_seconds())}")
     return "\n".join([*lines, f"  {command} VALUE"])

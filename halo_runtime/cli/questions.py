@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from halo_lang.excerpt import visible
 from halo_runtime.cli.answers import typed_value
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.json_types import MISSING, Json, JsonObject, is_object
-from halo_runtime.results import Interrupt
+from halo_runtime.results import Interrupt, choices_label
 from halo_runtime.runtime import PAUSE, Pause
 from halo_runtime.values import text_of
 
@@ -36,8 +36,8 @@ def question_text(interrupt: Interrupt, bold: Callable[[str], str] = str) -> str
         lines.append(f"  channel {visible(interrupt.channel)}")
     for attachment in interrupt.attachments:
         lines += _attachment(attachment)
-    if interrupt.choices and interrupt.kind != "in_doubt":
-        lines.append(f"  the program checks for: {_choices(interrupt)}")
+    if interrupt.choices and interrupt.how is None:
+        lines.append(f"  {choices_line(interrupt.kind, interrupt.choices)}")
     if interrupt.former is not MISSING:
         lines.append(f"  answered before: {visible(text_of(interrupt.former))}")
     return "\n".join([*lines, f"  {_what_to_type(interrupt)}"])
@@ -60,30 +60,40 @@ def meant(interrupt: Interrupt, line: str) -> Json | Pause:
         if interrupt.former is not MISSING:
             return interrupt.former
         raise UnclearAnswerError(f'an empty text is typed as "", {LATER} leaves the question open')
-    value = typed_value(text, interrupt.choices)
-    if interrupt.kind == "in_doubt" and value not in ("retry", "fail") and not (is_object(value) and "skip" in value):
+    value = interrupt.meant(typed_value(text, interrupt.choices))
+    if not interrupt.takes(value):
         raise UnclearAnswerError(_what_to_type(interrupt))
     return value
 
 
 def open_question(interrupt: Interrupt) -> str:
-    """For the list of what a paused run waits for: the question, and what the program checks for."""
+    """For the list of what a paused run waits for: the question, and which answers mean something."""
     what = f"waits for {interrupt.event}" if interrupt.kind == "listen" else f"asks: {interrupt.message}"
     shown = visible(what, keep="\t\n").replace("\n", "\n    ")
-    choices = f"\n    the program checks for: {_choices(interrupt)}" if interrupt.choices else ""
+    choices = f"\n    {choices_line(interrupt.kind, interrupt.choices)}" if interrupt.choices else ""
     return f"  {visible(interrupt.stage)} {shown}{choices}"
 
 
 def _what_to_type(interrupt: Interrupt) -> str:
     if interrupt.kind == "in_doubt":
         return f'type retry, fail or {{"skip": value}}, or {_OPEN_LATER}'
+    if interrupt.kind == "limit":
+        return f"type how much to add, such as {_suggested(interrupt)}, or stop, or {_OPEN_LATER}"
+    if interrupt.kind == "approve":
+        return f"type approve or yes; any other answer refuses; or {_OPEN_LATER}"
     if interrupt.former is not MISSING:
         return f"Enter gives the same answer; or type another one (text or JSON), or {_OPEN_LATER}"
     return f"type an answer (text or JSON), or {_OPEN_LATER}"
 
 
-def _choices(interrupt: Interrupt) -> str:
-    return ", ".join(visible(text_of(choice)) for choice in interrupt.choices)
+def choices_line(kind: str, choices: Iterable[Json]) -> str:
+    """The answers that mean something: those that the program looks for, or that Halo itself does."""
+    return f"{choices_label(kind)}: {', '.join(visible(text_of(choice)) for choice in choices)}"
+
+
+def _suggested(interrupt: Interrupt) -> str:
+    amounts = (choice["add"] for choice in interrupt.choices if is_object(choice) and "add" in choice)
+    return next(map(text_of, amounts), "1")
 
 
 def _attachment(attachment: JsonObject) -> list[str]:

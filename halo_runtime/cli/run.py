@@ -20,6 +20,7 @@ class RunOptions:
     answers: tuple[str, ...]
     timeout: str | None
     max_spend: str | None
+    on_limit: str | None
     keep: bool
     checkpoint: str | None
     strict: bool
@@ -41,6 +42,10 @@ class RunOptions:
 )  # fmt: skip
 @click.option("--timeout", metavar="DURATION", help="A limit for the whole run, such as 30s or 5m.")
 @click.option("--max-spend", metavar="USD", help="What the models of the whole run may cost, such as 0.50.")
+@click.option(
+    "--on-limit", type=click.Choice(["fail", "ask"]),
+    help="What happens where --max-spend is used up: the run fails (so if left out), or asks for more.",
+)  # fmt: skip
 @click.option("--keep", is_flag=True, help="Keep the run on disk also without @checkpoint.")
 @click.option(
     "--checkpoint", metavar="RUN[@SEQ]",

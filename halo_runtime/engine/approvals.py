@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
-from halo_runtime.engine.effects import Origins
-from halo_runtime.engine.frame import Frame
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import PolicyCall, ToolUse
 from halo_runtime.values import compact, indented
 
-_ROOM = 160
-_YES = ("yes", "approve")
+if TYPE_CHECKING:
+    from halo_runtime.engine.effects import Origins
+    from halo_runtime.engine.frame import Frame
+
+APPROVE: Final = "/approve"
+"""What the path of an approval ends with, behind that of the call."""
+
+_ROOM: Final = 160
+_YES: Final = ("yes", "approve")
 
 
 async def is_approved(

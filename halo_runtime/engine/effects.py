@@ -50,11 +50,12 @@ class Halted(ControlFlow):
 
 
 class Paused(ControlFlow):
-    """Questions without an answer; the run can go on when they have one."""
+    """Questions without an answer, each once; the run can go on when they have one."""
 
     def __init__(self, interrupts: tuple[Interrupt, ...]) -> None:
         super().__init__()
-        self.interrupts = interrupts
+        # Several calls may wait for one answer.
+        self.interrupts = tuple({interrupt.id: interrupt for interrupt in interrupts}.values())
 
 
 class Unrecorded(Paused):
@@ -146,16 +147,14 @@ class Effects:
         *,
         origins: Origins = NO_ORIGINS,
         guards: Origins = NO_ORIGINS,
-        once: bool = False,
         answer: Callable[[], JsonObject | None] = _nothing,
         charge: Callable[[], JsonObject | None] = _nothing,
     ) -> Json:
         """The result of the effect at `path`: from the journal if it is there, else from `do()`, then recorded.
 
         `do` returns a JSON value or raises a HaloError, which is recorded too. A pause leaves no record: the effect
-        has not ended. `once`: it must not happen twice, so that it begins is kept before it does. `answer` tells who
-        gave it, for answers, `charge` what it counts for in budgets. Raises ReplayError where the journal holds
-        another request at this path.
+        has not ended. `answer` tells who gave it, for answers, `charge` what it counts for in budgets. Raises
+        ReplayError where the journal holds another request at this path.
         """
         asked = digest(self._redactor.json(request))  # a run that goes on has its input without secrets
         record = self.journal.find(path)
@@ -174,9 +173,6 @@ class Effects:
             self.journal.append(entry)
 
         self._begin()
-        if once:
-            self.journal.begin(path)
-
         try:
             result = await do()
         except asyncio.CancelledError:

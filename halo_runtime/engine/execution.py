@@ -34,6 +34,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
 from halo_runtime.models.pricing import Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.budgets import Budget, OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
 from halo_runtime.tools.base import ToolFactory
@@ -49,8 +50,8 @@ class Order:
 
     `reuse` is the run that this one continues. `rehearsal`: walk as far as the journal reaches and do nothing.
     `time_left` are the seconds that time limits had when the run stopped, by path. `used`: what is still to be
-    configured, None for all that can be reached. `max_spend` in USD; `spent` are the charges of calls that `reuse` is
-    going to give (see budgets.py). `asker` answers in place of the host.
+    configured, None for all that can be reached. `max_spend` in USD, `on_limit` what happens there; `spent` are the
+    charges of calls that `reuse` is going to give (see budgets.py). `asker` answers in place of the host.
     """
 
     program: Program
@@ -66,6 +67,7 @@ class Order:
     used: Reach | None = None
     max_spend: Decimal | None = None
     spent: tuple[JsonObject, ...] = ()
+    on_limit: OnLimit = "fail"
     asker: Callable[[Interrupt], Awaitable[Answer]] | None = None
 
 
@@ -176,7 +178,7 @@ class Execution:
         error: HaloError | None = None
         interrupts: tuple[Interrupt, ...] = ()
         try:
-            async with self._run.shadows:
+            async with self._run.shadows, self._run.ledger:
                 await self._walk()
         except HaloError as failure:
             status, error = "failed", failure
@@ -230,6 +232,7 @@ class Execution:
             "shadow": meta["shadow"],
             "timeLeft": {path: limit.left() for path, limit in run.limits.items()},
             "cost": meta["cost"],
+            "budget": meta["budget"],
             "tokens": meta["tokens"],
             "end": trace[-1] if ended else None,
             "entries": chain.length,
@@ -259,7 +262,8 @@ def _ledger(plan: Plan, order: Order, policies: Mapping[str, tuple[BoundRule, ..
     def required(agent: str) -> Sequence[str]:
         return plan.agent(agent).policies if isinstance(order.program.find(agent), nodes.Agent) else ()
 
-    ledger = Ledger(policies, required, order.max_spend)
+    own = None if order.max_spend is None else Budget("usd", order.max_spend, order.on_limit)
+    ledger = Ledger(order.pipeline, policies, required, own)
     ledger.open(order.journal, order.spent)
     return ledger
 

@@ -22,6 +22,14 @@ Outcome: TypeAlias = Literal["done", "failed", "cancelled"]
 TIMEOUT: Final = "/timeout"
 """What the path of a time limit's record ends with, behind the path of its pipeline."""
 
+LIMIT: Final = "limit"
+"""What the paths of questions about budgets have behind the run's pipeline, where other paths have a stage."""
+
+
+def is_of_limit(path: str) -> bool:
+    """Whether a record belongs to a question about a budget. It is read when a run begins, and not performed."""
+    return path.split("/", 2)[1:2] == [LIMIT]
+
 
 @record
 class EffectRecord:
@@ -152,7 +160,8 @@ class Journal:
     """An append-only list of effect records with a look-up by path; `recorder` keeps each as it comes.
 
     `begun` are paths of effects that had begun when the journal was written: those without a record are in doubt.
-    `aborted` are the charges of calls that were broken off and are to be made again: they were made all the same.
+    `aborted` are the charges of calls that were broken off and are to be made again, with their `path`: they were made
+    all the same.
     Raises ValueError when a path is recorded twice: paths are the identity of effects, a collision is a defect.
     """
 
@@ -227,7 +236,7 @@ class Journal:
     def forget_cancelled(self) -> None:
         """Forget what was cancelled because the run was stopped: it is to be done again."""
         cancelled = [entry for entry in self if entry.outcome == "cancelled"]
-        self.aborted += [entry.charge for entry in cancelled if entry.charge is not None]
+        self.aborted += [{**entry.charge, "path": entry.path} for entry in cancelled if entry.charge is not None]
         for entry in cancelled:
             del self._by_path[entry.path]
 

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import ModelReply, ModelRequest, Usage
-from halo_runtime.policies.budgets import Unit
+from halo_runtime.raising import Unit
 from halo_runtime.values import compact
 
 ASSUMED_REPLY: Final = 4096
@@ -33,6 +33,11 @@ class Use:
         """The amount in a budget's unit."""
         amount: int | Decimal | None = getattr(self, unit)
         return Decimal(amount) if isinstance(amount, int) else amount
+
+    def plus(self, other: Use) -> Use:
+        """Both together."""
+        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
+        return Use(self.calls + other.calls, self.tool_calls + other.tool_calls, self.tokens + other.tokens, usd)
 
     def to_json(self) -> JsonObject:
         """For the journal; what is zero is left out."""

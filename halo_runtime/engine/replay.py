@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Protocol
 
-from halo_runtime.engine.journal import TIMEOUT, Outcome
+from halo_runtime.engine.journal import TIMEOUT, Outcome, is_of_limit
 
 PATIENCE = 100
 """Turns of the event loop without any progress after which a replay no longer waits: more than blocks can be nested."""
@@ -36,8 +36,8 @@ class ReplayOrder:
     def __init__(self, records: Sequence[Ended]) -> None:
         self._cancelled = [record.outcome == "cancelled" for record in records]
         self._places = {record.path: place for place, record in enumerate(records)}
-        # A time limit that ran out is not performed, so nobody will come for its record.
-        self._come = {place for path, place in self._places.items() if path.endswith(TIMEOUT)}
+        # A time limit that ran out is not performed, nor is a question about a budget: nobody will come for its record.
+        self._come = {place for path, place in self._places.items() if path.endswith(TIMEOUT) or is_of_limit(path)}
         self._first_missing = 0
 
     async def turn(self, path: str) -> None:

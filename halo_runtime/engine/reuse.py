@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from halo_lang.records import record
-from halo_runtime.engine.journal import TIMEOUT, EffectKind, EffectRecord
+from halo_runtime.engine.approvals import APPROVE, approves
+from halo_runtime.engine.journal import TIMEOUT, EffectKind, EffectRecord, is_of_limit
 from halo_runtime.json_types import MISSING, Json, Missing
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ class Reuse:
         self._reuse_answers = reuse_answers
         self._taken = taken
         self._entered: dict[str, tuple[str, StagePlan]] = {}
-        self.records = tuple(record for record in _worth_keeping(past) if self._reaches(record.path))
+        # What was said about a budget holds for the run that it was said to.
+        kept = (record for record in _worth_keeping(past) if not is_of_limit(record.path))
+        self.records = tuple(record for record in kept if self._reaches(record.path))
         self._by_path = {record.path: record for record in self.records}
         self._asked = {record.path: record for record in past.records if record.kind in _ANSWERS}
 
@@ -174,9 +177,22 @@ def _worth_keeping(past: Past) -> tuple[EffectRecord, ...]:
     unfinished = _unfinished(past)
     over = [entry for entry in past.records if not (entry.was_refused or entry.path.endswith(TIMEOUT))]
     kept = [entry for entry in over if entry.path not in unfinished]
+    kept = [entry for entry in kept if not _lets_pass(entry) or _ended(entry.path, past) or _was_made(entry, kept)]
     paths = {record.path for record in kept}
     # A question without an answer is asked anew, and its time begins anew.
     return tuple(r for r in kept if not r.path.endswith("/asked") or r.path.removesuffix("/asked") in paths)
+
+
+def _lets_pass(entry: EffectRecord) -> bool:
+    """Whether a person has let a call of a tool be made; that was said of the call there, and of none made anew."""
+    return entry.path.endswith(APPROVE) and entry.kind == "human" and approves(entry.result)
+
+
+def _was_made(approval: EffectRecord, kept: Sequence[EffectRecord]) -> bool:
+    """Whether the call that was let pass is among what may be taken, so that it is not made anew."""
+    place = approval.path.removesuffix(APPROVE)
+    made = (entry.path for entry in kept if entry.kind == "tool" and entry.outcome == "done")
+    return any(path == place or _is_inside(path, place) for path in made)
 
 
 def _unfinished(past: Past) -> set[str]:

@@ -123,6 +123,7 @@ class Run:
             "shadow": list(strand.shadow),
             "warnings": list(strand.warnings),
             "events": list(strand.events),
+            "budget": self.ledger.figures(strand.uses, strand.raises),
         }
 
     # --- models and policies ------------------------------------------------------------------------------------
@@ -294,6 +295,7 @@ class Run:
             asked_at=asked_at,
             expires_at=None if expires is None else iso(expires),
             former=MISSING if self.effects.reuse is None else self.effects.reuse.former(path),
+            budget=question.get("budget"),
         )
 
 
@@ -301,8 +303,10 @@ def request_of(question: JsonObject) -> JsonObject:
     """What an answer in a journal is held against: all that is asked.
 
     The choices of a yield or listen are not in it: they come of stages behind it, which may be edited while the answer
-    that was given stays.
+    that was given stays. Which call comes to a limit first is chance, so of that question nothing is asked.
     """
+    if question["kind"] == "limit":
+        return {"kind": "limit"}
     return question if question["kind"] == "in_doubt" else {**question, "choices": []}
 
 

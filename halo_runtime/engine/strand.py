@@ -7,9 +7,11 @@ neither trace nor figures depend on who finished first.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from halo_runtime.engine.journal import Recorder, StageEntry, Step
+from halo_runtime.engine.needs import Use
 from halo_runtime.engine.trace import Chain
 from halo_runtime.json_types import JsonObject
 
@@ -23,7 +25,19 @@ class Strand:
     `recorder` keeps each trace entry; without one nothing but the chain sees them.
     """
 
-    __slots__ = ("_chain", "_entries", "_told", "calls", "events", "recorder", "shadow", "violations", "warnings")
+    __slots__ = (
+        "_chain",
+        "_entries",
+        "_told",
+        "calls",
+        "events",
+        "raises",
+        "recorder",
+        "shadow",
+        "uses",
+        "violations",
+        "warnings",
+    )
 
     def __init__(self, chain: Chain | None = None, recorder: Recorder | None = None) -> None:
         self._chain = chain
@@ -35,6 +49,10 @@ class Strand:
         self.shadow: list[JsonObject] = []
         self.warnings: list[JsonObject] = []
         self.events: list[JsonObject] = []
+        self.uses: dict[str, Use] = {}
+        """What the calls of each agent that has budgets have used."""
+        self.raises: dict[str, int] = {}
+        """How often budgets had been raised when the last call began that is held to them."""
 
     def record(
         self, path: str, kind: str, label: str, input_sha256: str, output_sha256: str, step: Step | None = None
@@ -67,6 +85,16 @@ class Strand:
                 self._told[place] = len(lines)
         return found
 
+    def use(self, agent: str, use: Use) -> None:
+        """A call of an agent has used this of its budgets."""
+        before = self.uses.get(agent)
+        self.uses[agent] = use if before is None else before.plus(use)
+
+    def raised(self, often: Mapping[str, int]) -> None:
+        """A call began when budgets had been raised so often."""
+        for budget, count in often.items():
+            self.raises[budget] = max(count, self.raises.get(budget, 0))
+
     def absorb(self, child: Strand, *, final: bool = True) -> None:
         """Append what a parallel sequence wrote down.
 
@@ -78,6 +106,9 @@ class Strand:
         self.shadow += child.shadow
         self.warnings += child.warnings
         self.events += child.events
+        for agent, use in child.uses.items():
+            self.use(agent, use)
+        self.raised(child.raises)
         if final:
             for entry in child._entries:
                 self._append(*entry)

@@ -9,8 +9,10 @@ from halo_lang.records import record
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
+from halo_runtime.raising import Unit
 
-Unit: TypeAlias = Literal["calls", "tool_calls", "tokens", "usd"]
+OnLimit: TypeAlias = Literal["fail", "ask"]
+"""What happens at a limit: the call is refused, or somebody is asked to raise it first."""
 
 
 @record
@@ -19,6 +21,7 @@ class Budget:
 
     unit: Unit
     limit: Decimal
+    on_limit: OnLimit = "fail"
     points: frozenset[Point] = frozenset()
 
     def evaluate(self, examined: Examined) -> Decision:
@@ -47,9 +50,10 @@ def max_spend(args: JsonObject) -> PolicyRule:
 
 
 def _budget(rule: str, unit: Unit, parameter: str, args: JsonObject) -> Budget:
-    if args.get("onLimit", "fail") != "fail":
-        raise ConfigError(f'{rule}: onLimit: "ask" is not enforced by this version; leave it out to fail at the limit')
-    return Budget(unit, _limit(rule, args[parameter], whole=unit != "usd"))
+    on_limit = args.get("onLimit", "fail")
+    if on_limit not in ("fail", "ask"):
+        raise ConfigError(f'{rule}: onLimit is "fail" or "ask", not {on_limit!r}; correct the policy')
+    return Budget(unit, _limit(rule, args[parameter], whole=unit != "usd"), on_limit)
 
 
 def _limit(rule: str, given: Json, *, whole: bool) -> Decimal:

@@ -63,13 +63,17 @@ class StoredRun:
 
     @property
     def aborted(self) -> list[JsonObject]:
-        """What calls count for in budgets that were cancelled or cut off by a kill, also where they were made again."""
+        """What calls count for in budgets that were cancelled or cut off by a kill, also where they were made again.
+
+        Each with its `path`.
+        """
         found: list[JsonObject] = []
         begun: dict[str, JsonObject] = {}
         for document in self.reading.documents:
             charge = document.get("charge")
             if charge is None:
                 continue
+            charge = {**charge, "path": document["path"]}
             before = begun.pop(document["path"], None)
             if document["t"] == "booked":
                 found += [before] if before is not None else []
@@ -162,6 +166,7 @@ class StoredRun:
         news = [document.get("news", {}) for document in until]
         meta = meta_of([*news, closing["news"]] if closing is not None else news)
         meta["shadow"] = closing["shadow"] if closing is not None else []
+        meta["budget"] = closing.get("budget", {}) if closing is not None else {}
         return {**state, "meta": meta, "trace": self.trace if seq is None else self.trace[: seq + 1]}
 
     def to_json(self, seq: int | None = None, *, now: datetime | None = None) -> JsonObject:

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from halo_runtime.cli.answers import typed_value
 from halo_runtime.json_types import Json, Missing, is_object
+from halo_runtime.raising import added, shown
 from halo_runtime.results import Interrupt
 from halo_runtime.values import parse_json, type_name
 from halo_tui.models.lines import Line, Role, ago, clock, counted, one_line, preview, visible
@@ -103,7 +104,13 @@ class Question:
         """What is wanted: an answer, or the payload of an event."""
         if self.interrupt.kind == "listen":
             return f"Waiting for {visible(self.interrupt.event or 'an event')}"
-        return "The program asks"
+        return {"limit": "A limit is reached", "approve": "An agent asks for approval"}.get(
+            self.interrupt.kind, "The program asks"
+        )
+
+    @property
+    def _is_asked_by_it(self) -> bool:
+        return self.interrupt.kind in ("yield", "listen")
 
     @property
     def message(self) -> str:
@@ -111,18 +118,22 @@ class Question:
 
     def read(self, text: str) -> Reading:
         """A choice in any letter case, else JSON if it parses, else text, as `halo run` reads what is typed there."""
-        value = typed_value(text, self.interrupt.choices)
-        if self.interrupt.kind == "in_doubt" and not _settles_a_doubt(value):
-            return Reading(value, 'answer retry, fail or {"skip": value}', broken=True)
+        value = self.interrupt.meant(typed_value(text, self.interrupt.choices))
+        if not self.interrupt.takes(value):
+            return Reading(value, f"answer {self.interrupt.how}", broken=True)
+        if self.interrupt.budget is not None:
+            unit = self.interrupt.budget["unit"]
+            amount = added(unit, value)
+            return Reading(value, "allows no more" if amount is None else f"allows {shown(amount, unit)} more")
         if text.lstrip().startswith(("{", "[")) and isinstance(value, str):
             return Reading(value, f"sent as text; {_fault(text)}", broken=True)
-        known = " as the program knows it" if value in self.interrupt.choices else ""
+        known = " as the program knows it" if self._is_asked_by_it and value in self.interrupt.choices else ""
         return Reading(value, f"sent as {type_name(value)}{known}" if text else "")
 
     @property
     def takes_text(self) -> bool:
-        """Whether a broken reading may be sent as text: an event's payload is data, and a doubt wants one of three."""
-        return self.interrupt.kind not in ("listen", "in_doubt")
+        """Whether a broken reading may be sent as text: an event's payload is data, and some want certain answers."""
+        return self.interrupt.kind != "listen" and self.interrupt.how is None
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -144,11 +155,6 @@ def same(value: Json, other: Json | Missing) -> bool:
     return not isinstance(other, Missing) and json.dumps(value) == json.dumps(other)
 
 
-def _settles_a_doubt(value: Json) -> bool:
-    """Whether it says what became of a call that had begun (spec 12.6); anything else would give the call up."""
-    return value in ("retry", "fail") or (is_object(value) and "skip" in value)
-
-
 def _fault(text: str) -> str:
     try:
         parse_json(text)
@@ -158,6 +164,8 @@ def _fault(text: str) -> str:
 
 
 def _label(value: Json) -> str:
+    if is_object(value) and list(value) == ["add"]:
+        return f"add {preview(value['add'], 40)}"
     return one_line(value, 40) if isinstance(value, str) and value else preview(value, 40)
 
 

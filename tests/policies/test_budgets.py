@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ BOT = "agent Bot [openai/gpt-4o-mini]\n  requires Guard\n"
 EACH = f"{BOT}pipeline Main(xs: Array) -> Any:\n  xs |* each(x in xs, concurrency: 8{{}}) => Bot.answer(x)"
 TWO = f"{BOT}pipeline Main(x: String) -> Any:\n  x |> Bot.one() |> Bot.two()"
 CALL = PolicyCall("Bot", "answer", "openai/gpt-4o-mini")
+NOBODY: Any = SimpleNamespace(standing_still=nullcontext)
+"""A frame whose run has nobody to ask."""
 
 
 def policy(*rules: str) -> str:
@@ -272,12 +276,6 @@ def test_a_run_has_a_limit_of_its_own_over_all_its_agents() -> None:
 # --- refused before the run ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rule", ["MaxCalls", "MaxToolCalls", "MaxTokens", "MaxSpend"])
-def test_a_limit_that_asks_is_refused_before_the_run_and_not_ignored(rule: str) -> None:
-    with pytest.raises(ConfigError, match=f'{rule}: onLimit: "ask" is not enforced by this version'):
-        run(policy(f'{rule}(3, onLimit: "ask")') + TWO, {"x": "t"})
-
-
 @pytest.mark.parametrize("limit", [-1, "3", True, None, float("nan"), float("inf"), 1.5])
 def test_a_limit_that_is_none_is_refused_before_the_run(limit: object) -> None:
     with pytest.raises(ConfigError, match="MaxCalls takes a"):
@@ -288,7 +286,7 @@ def test_a_limit_that_is_none_is_refused_before_the_run(limit: object) -> None:
 
 
 def ledger_of(budget: Budget) -> Ledger:
-    return Ledger({"Guard": (BoundRule("Guard", "Max", budget),)}, lambda agent: ("Guard",))
+    return Ledger("Main", {"Guard": (BoundRule("Guard", "Max", budget),)}, lambda agent: ("Guard",))
 
 
 @st.composite
@@ -311,7 +309,7 @@ def test_in_any_order_no_more_is_used_than_the_limit_and_the_count_is_exact(
             await asyncio.sleep(0)
         need = Need(Use(1, 0, 0), Use(1, 0, most), bounded=True)
         try:
-            async with ledger.book(CALL, lambda: need, lambda charge: None) as booking:
+            async with ledger.book(NOBODY, CALL, lambda: need, lambda charge: None) as booking:
                 for _ in range(turns):
                     await asyncio.sleep(0)
                 used.append(Use(1, 0, uses))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from halo_lang.catalog.signature import Signature
 from halo_lang.records import record
-from halo_runtime.engine.approvals import is_approved
-from halo_runtime.engine.budgets import Turn
+from halo_runtime.engine.approvals import APPROVE, is_approved
+from halo_runtime.engine.booking import Turn
 from halo_runtime.engine.calls.figures import Figures
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
@@ -68,7 +68,7 @@ class ChosenTools:
             found = await all_of(self._allowed(one, origins) for one in found)
         wanted = [one for one in found if isinstance(one, _Wanted)]
         new = sum(not self._frame.run.effects.is_known(one.place) for one in wanted)
-        async with Turn(self._frame.run.ledger, self._guarded, new) as turn:
+        async with Turn(self._frame, self._guarded, new) as turn:
             made = await all_of(self._made(one, origins, turn) for one in wanted)
         answers = dict(zip((one.place for one in wanted), made, strict=True))
         messages = (one if isinstance(one, Message) else answers[one.place] for one in found)
@@ -110,7 +110,7 @@ class ChosenTools:
         if isinstance(found, Message) or not found.approvals:
             return found
         use = ToolUse(found.function.tool, found.function.method.name, found.arguments)
-        place = f"{found.place}/approve"
+        place = f"{found.place}{APPROVE}"
         reasons = [objection.reason for objection in found.approvals]
         if await is_approved(self._frame, place, self._guarded, use, reasons, origins):
             return found

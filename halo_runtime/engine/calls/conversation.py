@@ -8,12 +8,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from halo_runtime.engine.attempts import with_retries
-from halo_runtime.engine.budgets import Booking
+from halo_runtime.engine.booking import Booking
 from halo_runtime.engine.calls.chosen import ChosenTools
 from halo_runtime.engine.calls.figures import Figures, tokens_of
 from halo_runtime.engine.calls.request import Settings, model_request
 from halo_runtime.engine.calls.streaming import Deltas
-from halo_runtime.engine.effects import Origins
+from halo_runtime.engine.effects import Origins, Paused
 from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import Passed, examine, examine_messages, refuse
@@ -167,6 +167,7 @@ class Conversation:
                 origins=self.origins, guards=self.frame.guards, charge=lambda: booking.charge,
             )  # fmt: skip
         except HaloError as error:
+            self.frame,
             kept = run.effects.journal.find(place)
             if kept is not None and kept.was_refused:
                 self.figures.not_tried()
@@ -175,6 +176,9 @@ class Conversation:
             if spent is not None and not reused:
                 self.figures.spent(spent)
             self._failed(place, error, spent, reused=replayed or reused)
+            raise
+        except Paused:
+            self.figures.not_tried()
             raise
         finally:
             run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))

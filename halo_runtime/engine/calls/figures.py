@@ -52,7 +52,7 @@ class Figures:
         self._line["attempts"] += 1
 
     def not_tried(self) -> None:
-        """A budget refused the try, so that it was not made."""
+        """A budget stood in the way of the try, so that it was not made."""
         self._line["attempts"] -= 1
 
     def reused(self, reply: ModelReply) -> None:

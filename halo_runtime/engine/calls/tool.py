@@ -9,7 +9,7 @@ from typing import Final
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
-from halo_runtime.engine.budgets import Turn
+from halo_runtime.engine.booking import Turn
 from halo_runtime.engine.calls.base import Outcome
 from halo_runtime.engine.directives import NO_DIRECTIVES, Directives
 from halo_runtime.engine.effects import NO_ORIGINS, Origins
@@ -177,7 +177,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     if asked.asker is not None:
         journal = run.effects.journal
         booking = run.ledger.book(
-            asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge), asked.turn
+            frame, asked.asker, lambda: TOOL_CALL, lambda charge: journal.book(place, charge), asked.turn
         )
 
     async def live() -> Json:
@@ -185,6 +185,8 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
 
     async def do() -> Json:
         async with booking or nullcontext():
+            if once:  # from here on it is in doubt, and not while a budget asks
+                run.effects.journal.begin(place)
             return await run.exchange(place, "tool", lambda: request, live)
 
     if run.emitter.active:
@@ -192,7 +194,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     replayed = run.effects.recorded(place)
     try:
         result = await run.effects.perform(
-            place, "tool", request, do, origins=asked.origins, guards=frame.guards, once=once,
+            place, "tool", request, do, origins=asked.origins, guards=frame.guards,
             charge=lambda: booking and booking.charge,
         )  # fmt: skip
     except HaloError as error:
