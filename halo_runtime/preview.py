@@ -14,6 +14,7 @@ from halo_lang.records import record
 from halo_runtime.engine.calls.agent import AgentCall
 from halo_runtime.engine.calls.request import Settings, first_messages, model_request, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments
+from halo_runtime.engine.calls.written import written_texts
 from halo_runtime.engine.engine import Engine
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.foresight import Foresight, Unknown, agent_calls, mentions, names_of, placeholder
@@ -203,7 +204,7 @@ class _Preview:
     async def _guarded(self, request: ModelRequest) -> ModelRequest:
         """The request as the input rules leave it."""
         call = self._call
-        guarded = PolicyCall(call.agent.name, call.method, self._model)
+        guarded = PolicyCall(call.agent.name, call.method, self._model, written_texts(call))
         rules = self._rules_without_models()
         messages = list(request.messages)
         told = self._frame.strand.violations

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from halo_runtime.engine.calls.written import written_in
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
@@ -34,18 +35,22 @@ class Shadows:
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[None], float] = {}
 
-    def start(self, frame: Frame, path: str, request: ModelRequest, target: str) -> None:
-        """Let every shadow of the agent or model that `request` goes to answer it too."""
+    def start(self, frame: Frame, path: str, request: ModelRequest, asked: PolicyCall) -> None:
+        """Let every shadow of the agent or model that is asked answer the request too."""
         if frame.run.effects.rehearsal:
             return
-        for agent in frame.run.plan.shadows_of(request.agent, target):
+        for agent in frame.run.plan.shadows_of(asked.agent, asked.model):
             line: JsonObject = {"agent": agent.name, "for": f"{request.agent}.{request.method}"}
             line |= {"output": None, "error": UNFINISHED, "cost": None}
             frame.strand.shadow.append(line)
             # What it says is filled in now: the run goes on meanwhile, and its values with it.
             messages = _messages(agent, request, frame)
+            own = () if agent.system is None else written_in(agent.system)
+            guarded = PolicyCall(agent.name, request.method, agent.model, (*own, *asked.written))
             apart = frame.fork(Strand(), current=frame.current, origins=frame.current_origins)
-            task = asyncio.create_task(_run(apart, f"{path}/shadow/{agent.name}", agent, request, messages, line))
+            task = asyncio.create_task(
+                _run(apart, f"{path}/shadow/{agent.name}", agent, request, messages, guarded, line)
+            )
             self._tasks[task] = agent.directives.timeout or GRACE_SECONDS
 
     async def __aenter__(self) -> None:
@@ -71,11 +76,12 @@ def _messages(agent: AgentPlan, request: ModelRequest, frame: Frame) -> tuple[Me
 
 
 async def _run(
-    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...], line: JsonObject
-) -> None:
+    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...],
+    guarded: PolicyCall, line: JsonObject,
+) -> None:  # fmt: skip
     redact = frame.run.redactor
     try:
-        reply = await _ask(frame, path, agent, request, messages)
+        reply = await _ask(frame, path, agent, request, messages, guarded)
     except HaloError as error:
         line["error"] = redact.text(error.message)
         return
@@ -84,11 +90,11 @@ async def _run(
 
 
 async def _ask(
-    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...]
-) -> ModelReply:
+    frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...],
+    guarded: PolicyCall,
+) -> ModelReply:  # fmt: skip
     """The shadow's reply to the messages, under its own rules."""
     run = frame.run
-    guarded = PolicyCall(agent.name, request.method, agent.model)
     rules = run.rules(agent)
     messages = await examine_messages(frame, path, rules, messages, guarded)
     shadowed = replace(request, model=run.model or agent.model, agent=agent.name, messages=messages, tools=())

@@ -36,18 +36,24 @@ class Settings:
 
 def settings_of(call: AgentCall, scope: Scope) -> Settings:
     """The settings with their values. Raises RunError for one that is not of its kind."""
-    values = {name: expression.evaluate(scope) for name, expression in call.settings.items()}
-    system = values.get("system")
-    if system is None and call.agent.system is not None:
-        system = call.agent.system.evaluate(scope)
+    values = {name: expression.evaluate(scope) for name, expression in call.settings.items() if name != "system"}
     return Settings(
-        system=None if system is None else text_of(system),
+        system=system_of(call, scope),
         temperature=_number(call.label, "temperature", values),
         top_p=_number(call.label, "top_p", values),
         max_tokens=_whole(call.label, "max_tokens", values),
         max_steps=_whole(call.label, "max_steps", values) or DEFAULT_MAX_STEPS,
         tool_result_chars=_whole(call.label, "tool_result_chars", values) or DEFAULT_TOOL_RESULT_CHARS,
     )
+
+
+def system_of(call: AgentCall, scope: Scope) -> str | None:
+    """The system prompt, the call's before the agent's."""
+    own = call.settings.get("system")
+    system = None if own is None else own.evaluate(scope)
+    if system is None and call.agent.system is not None:
+        system = call.agent.system.evaluate(scope)
+    return None if system is None else text_of(system)
 
 
 def parameters_of(call: AgentCall, scope: Scope) -> JsonObject:

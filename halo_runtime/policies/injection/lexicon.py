@@ -24,7 +24,9 @@ ADDRESS: Final = "@"
 HIDDEN: Final = "<"
 """What begins a text that people do not see: a comment, an element without size, an alternative text."""
 
-WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads(files(__package__).joinpath("words.toml").read_text("utf-8"))
+WORDS: Final[dict[str, dict[str, str]]] = tomllib.loads(
+    files("halo_runtime.policies.injection").joinpath("words.toml").read_text("utf-8")
+)
 """Language → class → its words, as one text."""
 _COMPOUNDS: Final = WORDS.pop("Compounds")
 _UNSPACED: Final = "Unspaced"

@@ -112,7 +112,10 @@ def _extent(starts: Sequence[int], ends: Sequence[int], found: re.Match[str]) ->
 
 
 def _occurrences(text: str, written: tuple[str, ...]) -> list[Span]:
-    """Where the author's texts stand: each once for each time that it was written, from the beginning on."""
+    """Where the author's texts stand, those with nothing but white space between them as one.
+
+    Each counts once for each time that it was written, from the beginning on: a copy of one is not the author's.
+    """
     found: list[Span] = []
     after: dict[str, int] = {}
     for own in written:
@@ -120,7 +123,13 @@ def _occurrences(text: str, written: tuple[str, ...]) -> list[Span]:
         if at >= 0:
             found.append((at, at + len(own)))
             after[own] = at + len(own)
-    return found
+    joined: list[Span] = []
+    for start, end in sorted(found):
+        if joined and (start <= joined[-1][1] or text[joined[-1][1] : start].isspace()):
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _is_within(span: Span, others: list[Span]) -> bool:
