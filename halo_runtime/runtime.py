@@ -21,6 +21,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 from halo_runtime.models.pricing import Price, Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.base import RuleFactory
 from halo_runtime.policies.budgets import OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.remembered import RememberedRuns
@@ -111,6 +112,15 @@ class Runtime:
             raise ValueError(f"the tool provider {name} is registered already")
         self._services.tool_factories[name] = factory
 
+    def register_policy_rule(self, name: str, factory: RuleFactory) -> None:
+        """Let `factory` make the rules called `name`. Raises ValueError when it is registered already.
+
+        What a program may say of the rule is the catalogue's: `halo_lang.catalog.register_rule`, for a new name.
+        """
+        if name in self._services.rule_factories:
+            raise ValueError(f"the policy rule {name} is registered already")
+        self._services.rule_factories[name] = factory
+
     def register_model_provider(self, prefix: str, factory: ProviderFactory) -> None:
         """Let `factory` make the provider of all `prefix/…` models."""
         self._services.models.register(prefix, factory)
@@ -133,6 +143,7 @@ class Runtime:
         controller: Controller | None = None,
         timeout: float | None = None,
         max_spend: Decimal | None = None,
+        on_limit: OnLimit = "fail",
         keep: bool = False,
         options: JsonObject | None = None,
     ) -> RunResult:
@@ -144,7 +155,6 @@ class Runtime:
         With a store a `@checkpoint` pipeline is kept on disk as it goes, another one when it pauses or is stopped, or
         from the start with `keep`; `options` are noted there for who goes on with it. With a `journal` the run is not
         kept: it is written as the run goes, and what it holds already is taken from it and not done again. Raises
-        on_limit: OnLimit = "fail",
         ProgramError, InputError or ConfigError before anything has run, StoreError where the run cannot be kept, and
         ValueError for a `run_id` that is running; everything later is in the result.
         """
@@ -218,6 +228,7 @@ class Runtime:
         controller: Controller | None = None,
         timeout: float | None = None,
         max_spend: Decimal | None = None,
+        on_limit: OnLimit = "fail",
         options: JsonObject | None = None,
         told: Callable[[Preflight], None] = lambda _: None,
     ) -> RunResult:
@@ -228,7 +239,6 @@ class Runtime:
         `told` hears what will be reused before anything is done; `max_spend` includes what the reused calls have cost.
         A completed run that would come out the same is given back as it is. Raises StagesDiffer under `strict`,
         RunRefused, and as `run` does.
-        on_limit: OnLimit = "fail",
         """
         plan, kept = self._engine.plan(program), self._stored()
         fork = _fork(checkpoint, pipeline, inputs, at, reuse_answers, timeout, max_spend, on_limit)
