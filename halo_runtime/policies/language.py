@@ -24,6 +24,9 @@ MIN_LETTERS: Final = 20
 MAX_CHARACTERS: Final = 20_000
 """How much of a reply is looked at, from its beginning."""
 
+SHORT: Final = 200
+"""Characters of a text that may be taken for one in another language at first sight."""
+
 _NO_PROSE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|\b\w+://\S+|\S+@\S+", re.DOTALL)
 _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 """Characters that say as much as two letters or more."""
@@ -56,11 +59,13 @@ def _is_in(wanted: IsoCode639_1, text: str) -> bool:
     """Whether a text is in a language, for all that can be told.
 
     One detector knows all languages, by little of each: it is quick, and takes short texts for a sister language now
-    and then. So another that knows much of two has the last word.
+    and then. So another that knows much of two, and takes a second to load, has the last word about these.
     """
     found = _all_languages().detect_language_of(text)
     if found is None or found.iso_code_639_1 == wanted:
         return True
+    if len(text) > SHORT:
+        return False
     nearer = _two_languages(wanted, found.iso_code_639_1).detect_language_of(text)
     return nearer is None or nearer.iso_code_639_1 == wanted
 
