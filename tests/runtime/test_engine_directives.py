@@ -247,7 +247,7 @@ async def test_all_rules_of_all_policies_say_what_is_wrong_at_once() -> None:
 
 
 async def test_a_rule_that_cannot_be_enforced_refuses_the_run_before_its_start() -> None:
-    text = f"policy P : Block(PromptInjection)\n{AGENT.rstrip()} requires P\n{MAIN}"
+    text = f"policy P : Block(Toxicity)\n{AGENT.rstrip()} requires P\n{MAIN}"
     with pytest.raises(ConfigError, match=r"policy P.*Block"):
         await play(text)
 

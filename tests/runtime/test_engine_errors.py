@@ -64,13 +64,13 @@ async def test_an_input_that_is_no_object_is_refused(inputs: Any, kind: str) -> 
 
 
 async def test_all_that_is_missing_outside_is_named_at_once() -> None:
-    text = """policy Strange : Language("en")
+    text = """policy Strange : Block(Toxicity)
     store One : KV(Env.FIRST)
     store Two : KV(Env.SECOND)
     agent A [anthropic/claude-sonnet-4-5] requires Strange
     pipeline Main(x: Any) -> Result: x |> A.go() |> One.get("k") |> Two.get("k")"""
     message = await refused(text, ConfigError)
-    assert all(name in message for name in ("Language", "FIRST", "SECOND", "claude-sonnet-4-5"))
+    assert all(name in message for name in ("Toxicity", "FIRST", "SECOND", "claude-sonnet-4-5"))
 
 
 async def test_what_only_another_pipeline_uses_is_not_asked_for() -> None:
