@@ -30,9 +30,9 @@ def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], c
     credit = {"by": message.by, "at": message.at, "how": message.how}
     if late is not None:
         credit |= {"by": None, "how": "expired"}
-    order.journal.append(
-        EffectRecord(question.path, kind, digest(request_of(_question(question))), *outcome, answer=credit)
-    )
+    asked = request_of(_question(question))
+    sha256 = digest(asked if order.edge is None else order.edge.identity(asked))
+    order.journal.append(EffectRecord(question.path, kind, sha256, *outcome, answer=credit))
     return late
 
 

@@ -16,12 +16,11 @@ from halo_lang.source import Source, decode
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.fingerprints import Fingerprints
-from halo_runtime.engine.journal import Journal
+from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
 from halo_runtime.engine.reuse import Past
-from halo_runtime.errors import StoreError
+from halo_runtime.errors import RunRefused, StoreError
 from halo_runtime.json_types import JsonObject
-from halo_runtime.redaction import REDACTED
 from halo_runtime.results import Context, RunResult
 from halo_runtime.store.format import FORMAT
 from halo_runtime.store.runlog import RunLog
@@ -105,12 +104,44 @@ def _text_of(header: JsonObject) -> str:
 
 
 def _is_whole(text: str, header: JsonObject) -> bool:
-    return REDACTED not in header["program"] or digest(text) == header["programSha256"]
+    return digest(text) == header["programSha256"]
 
 
 @lru_cache(maxsize=16)
 def _parsed(text: str, path: str) -> Program:
     return halo_lang.parse(Source(text, path))
+
+
+def revealed(stored: StoredRun, memory: JsonObject) -> StoredRun:
+    """A stored run with what is kept out of its journal (see policies/edge.py)."""
+    from halo_runtime.policies import edge
+
+    return stored.changed(lambda line: edge.revealed(line, memory))
+
+
+def lost(stored: StoredRun) -> JsonObject | None:
+    """What is left to know of a run whose marks stand for nothing any more: how they end. None where it has none."""
+    if "⟨" not in str(stored.reading.documents):
+        return None
+    from halo_runtime.policies import edge
+
+    end = edge.end_in(list(stored.reading.documents))
+    return None if end is None else {"end": end, "values": {}, "counts": {}}
+
+
+def refuse_marked(order: Order) -> None:
+    """Raises RunRefused where personal data is missing in a run's input that was kept out of its journal."""
+    if "⟨" not in str(order.inputs):
+        return
+    from halo_runtime.policies import edge
+
+    names = [name for name, value in order.inputs.items() if edge.end_in(value) is not None]
+    if names:
+        given = " ".join(f"-i {name}=…" for name in names)
+        raise RunRefused(
+            "the run's policies keep personal data out of its journal, and what was kept apart of it is gone; "
+            f"give it again in a new run: halo run FILE --checkpoint RUN {given}"
+        )
 
 
 def order_of(stored: StoredRun, program: Program, recorder: RunLog | None) -> Order:
@@ -133,11 +164,12 @@ def order_of(stored: StoredRun, program: Program, recorder: RunLog | None) -> Or
 def past_of(stored: StoredRun, plan: Plan) -> Past:
     """A stored run as something that another one continues."""
     closing = stored.closing
-    ended = {entry.path for entry in stored.records if entry.outcome != "cancelled"}
+    records = tuple(entry for entry in stored.records if not _has_marks(entry))
+    ended = {entry.path for entry in records if entry.outcome != "cancelled"}
     error = closing["error"] if closing is not None else None
     return Past(
         run_id=stored.run_id,
-        records=stored.records,
+        records=records,
         stages={document["path"]: document["seq"] for document in stored.stages},
         inputs={document["path"]: document["input_sha256"] for document in stored.stages},
         fingerprints=Fingerprints(plan),
@@ -146,6 +178,15 @@ def past_of(stored: StoredRun, plan: Plan) -> Past:
         failed_at=closing["failedAt"] if closing is not None else None,
         error=error["type"] if error is not None else None,
     )
+
+
+def _has_marks(entry: EffectRecord) -> bool:
+    """Whether a result lacks personal data that is gone: it cannot be taken by another run."""
+    if "⟨" not in str(entry.result):
+        return False
+    from halo_runtime.policies import edge
+
+    return edge.end_in(entry.result) is not None
 
 
 def result_of(stored: StoredRun) -> RunResult:

@@ -11,10 +11,22 @@ from halo_lang import Program
 from halo_lang.collector import without_collector
 from halo_lang.records import record
 from halo_runtime.answering import chosen, deliver, is_early
-from halo_runtime.continuing import Origin, header, order_of, past_of, program_of, refuse_incomplete, result_of
+from halo_runtime.continuing import (
+    Origin,
+    header,
+    lost,
+    order_of,
+    past_of,
+    program_of,
+    refuse_incomplete,
+    refuse_marked,
+    result_of,
+    revealed,
+)
 from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.clock import iso
 from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.edges import edge_of
 from halo_runtime.engine.effects import Paused
 from halo_runtime.engine.engine import Engine
 from halo_runtime.engine.execution import Execution, Order, restore_cursors
@@ -27,6 +39,7 @@ from halo_runtime.errors import ConfigError, HaloError, RunBusy, RunRefused, Sta
 from halo_runtime.json_types import JsonObject
 from halo_runtime.policies.budgets import OnLimit
 from halo_runtime.preflight import Preflight, Rehearsal, Walked
+from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Interrupt, RunResult
 from halo_runtime.store.files import Claim, FileRunStore
 from halo_runtime.store.mail import Message
@@ -67,10 +80,12 @@ class KeptRuns:
         self, plan: Plan, order: Order, options: JsonObject, *, keep: bool, origin: Origin | None = None
     ) -> RunResult:
         """Run something new; on disk from the start with `keep` or `@checkpoint`. Raises ConfigError, StoreError."""
-        log = self._store.new_log(order.run_id, self._engine.services.redactor, Fingerprints(plan).stage)
+        edge = order.edge or self._edge(plan, order.pipeline, order.inputs, None)
+        edge.kept_by(self._store.vault(order.run_id).save)
+        log = self._store.new_log(order.run_id, edge, Fingerprints(plan).stage)
         first = header(order, plan, options, self._engine.services.clock.now(), origin)
         log.note("run", lambda: first)
-        order = replace(order, journal=Journal(recorder=log))
+        order = replace(order, journal=Journal(recorder=log), edge=edge)
         execution = self._engine.prepare(plan, order)  # what cannot start leaves nothing behind
         if keep or plan.pipeline(order.pipeline).directives.checkpoint:
             log.keep()
@@ -97,10 +112,13 @@ class KeptRuns:
                 return replace(result, error=failure)
         if log.kept and log.caught_up:
             self._refuse_left(log, result, order)
-            closing = {**execution.closing(result), "at": self._now()}
+            closing: JsonObject = {**execution.closing(result), "at": self._now()}
+            closing = closing if order.edge is None else order.edge.json(closing)
             log.note("status", lambda: closing)
             log.sync()
             self._store.closed(log, closing)
+            if result.status in ("completed", "failed", "halted"):
+                self._store.vault(order.run_id).remove()
         return result
 
     def _refuse_left(self, log: RunLog, result: RunResult, order: Order) -> None:
@@ -191,13 +209,24 @@ class KeptRuns:
         """A claimed run with its own program, its log open behind what is there."""
         try:
             with without_collector():
-                program = program_of(claim.stored)
-                plan = self._plan_of(claim.stored, program)
-                log = self._store.go_on(claim, self._engine.services.redactor, Fingerprints(plan).stage)
-                return plan, order_of(claim.stored, program, log), log
+                stored, memory = self._revealed(claim.stored)
+                program = program_of(stored)
+                plan = self._plan_of(stored, program)
+                edge = self._edge(plan, stored.pipeline, stored.header["input"], memory)
+                edge.kept_by(self._store.vault(stored.run_id).save)
+                log = self._store.go_on(claim, edge, Fingerprints(plan).stage)
+                return plan, replace(order_of(stored, program, log), edge=edge), log
         except BaseException:
             claim.lock.release()
             raise
+
+    def _revealed(self, stored: StoredRun) -> tuple[StoredRun, JsonObject | None]:
+        """A run with what is kept out of its journal, as far as it is kept, and that. Raises StoreError."""
+        memory = self._store.vault(stored.run_id).load()
+        return stored if memory is None else revealed(stored, memory), memory
+
+    def _edge(self, plan: Plan, pipeline: str, inputs: JsonObject, memory: JsonObject | None) -> Redactor:
+        return edge_of(plan, pipeline, self._engine.services.redactor, inputs, memory)
 
     def _plan_of(self, stored: StoredRun, program: Program) -> Plan:
         """A run's own program compiled, what it reads from the environment kept secret from now on."""
@@ -209,7 +238,8 @@ class KeptRuns:
         """Put an answer into the journal. A refusal is noted there too."""
         try:
             _refuse_ended(stored)
-            refuse_incomplete(stored)
+            refuse_incomplete(self._revealed(stored)[0])
+            refuse_marked(order)
             if message is not None and not is_early(message, stored.interrupts):
                 late = deliver(message, order, stored.interrupts, self._engine.services.clock)
                 if late is not None:
@@ -224,7 +254,7 @@ class KeptRuns:
         """Leave an answer or event for a run, whoever is at work on it. Raises UnknownRun, SignalError, StoreError."""
         stored = self._store.load(run_id)
         _refuse_ended(stored)
-        program = program_of(stored)
+        program = program_of(self._revealed(stored)[0])
         self._plan_of(stored, program)
         message = message.cleaned(self._engine.services.redactor)
         if stored.status == "paused" and not is_early(message, stored.interrupts):
@@ -256,15 +286,17 @@ class KeptRuns:
         told: Callable[[Preflight], None],
     ) -> RunResult:
         """Continue a run with another program as a new run (see Runtime.fork)."""
-        stored, rehearsal = await self._rehearse(plan, fork)
+        stored, memory, rehearsal = await self._rehearse(plan, fork)
         told(rehearsal.preflight)
         if strict and rehearsal.difference is not None:
             raise StagesDiffer(f"{rehearsal.difference}; without --strict it and all after it run anew")
         if rehearsal.is_whole:
             return result_of(stored)
+        refuse_marked(rehearsal.order)
         order = replace(
             rehearsal.order,
             run_id=self._engine.new_run_id(),
+            edge=self._edge(plan, rehearsal.order.pipeline, rehearsal.order.inputs, memory),
             journal=Journal(),
             controller=controller,
             reuse=self._reuse(stored, plan, fork.at, fork.reuse_answers),
@@ -280,14 +312,16 @@ class KeptRuns:
 
     async def preflight(self, plan: Plan, fork: Fork) -> Preflight:
         """What `fork` would reuse and run anew."""
-        _, rehearsal = await self._rehearse(plan, fork)
+        _, _, rehearsal = await self._rehearse(plan, fork)
         return rehearsal.preflight
 
-    async def _rehearse(self, plan: Plan, fork: Fork) -> tuple[StoredRun, Rehearsal]:
-        """Walk the new program against the old journal, as far as it reaches."""
-        stored = self._store.load(fork.checkpoint)
+    async def _rehearse(self, plan: Plan, fork: Fork) -> tuple[StoredRun, JsonObject | None, Rehearsal]:
+        """Walk the new program against the old journal, as far as it reaches; what is kept out of that comes too."""
+        stored, memory = self._revealed(self._store.load(fork.checkpoint))
         if stored.claimed:
             raise self._store.busy(stored.run_id)
+        if memory is None:
+            memory = lost(stored)
         if fork.at is not None:
             stored.context(fork.at)  # it refuses an entry that is not there
         name = fork.pipeline or stored.pipeline
@@ -297,8 +331,9 @@ class KeptRuns:
             raise RunRefused(f"{plan.program.source.path} has no pipeline {name}, which the run {stored.run_id} is of")
         order = self._engine.order(plan, name, {**stored.header["input"], **fork.inputs}, fork.timeout)
         reuse = self._reuse(stored, plan, fork.at, fork.reuse_answers)
-        order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend, on_limit=fork.on_limit)
-        return stored, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
+        edge = self._edge(plan, name, order.inputs, memory)
+        order = replace(order, rehearsal=True, reuse=reuse, max_spend=fork.max_spend, on_limit=fork.on_limit, edge=edge)
+        return stored, memory, Rehearsal(stored, plan, order, reuse, await self._walk(plan, order), fork.at)
 
     def _reuse(self, stored: StoredRun, plan: Plan, at: int | None, reuse_answers: bool) -> Reuse:
         past = past_of(stored, self._plan_of(stored, program_of(stored)))
@@ -310,7 +345,7 @@ class KeptRuns:
         if fork is None:
             return None
         try:
-            parent = self._store.load(stored.header["parent"]).first_lines(fork["lines"])
+            parent = self._revealed(self._store.load(stored.header["parent"]))[0].first_lines(fork["lines"])
             return self._reuse(parent, plan, fork["at"], fork["reuseAnswers"])
         except HaloError:
             return None

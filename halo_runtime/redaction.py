@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from halo_runtime.errors import HaloError, ServiceError
-from halo_runtime.json_types import Json, is_list, is_object
+from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 
 REDACTED = "[REDACTED]"
 MINIMUM_LENGTH = 4
@@ -80,6 +80,16 @@ class Redactor:
         if self._pattern is None:
             return value
         return self._walk(value)
+
+    def identity(self, value: Json) -> Json:
+        """The value as it is for hashes."""
+        return self.json(value)
+
+    def kept_by(self, save: Callable[[JsonObject], None]) -> None:
+        """Let `save` keep what is needed to put back what is replaced: nothing is, here."""
+
+    def settle(self) -> None:
+        """Something redacted is about to be written. Raises StoreError where what it needs cannot be kept."""
 
     def split(self, text: str) -> tuple[str, str]:
         """What of a text that goes on can be shown already, redacted, and the rest that has to wait.

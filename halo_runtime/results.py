@@ -11,6 +11,7 @@ from halo_lang.records import record
 from halo_runtime import raising
 from halo_runtime.errors import HaloError
 from halo_runtime.json_types import MISSING, Json, JsonObject, Missing, is_object
+from halo_runtime.redaction import Redactor
 
 Status: TypeAlias = Literal["completed", "halted", "paused", "failed", "interrupted"]
 InterruptKind: TypeAlias = Literal["yield", "listen", "in_doubt", "approve", "limit"]
@@ -171,6 +172,8 @@ class RunResult:
     error: HaloError | None = None
     interrupts: tuple[Interrupt, ...] = ()
     origins: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    edge: Redactor | None = field(default=None, repr=False, compare=False)
+    """What takes out of the context, where it is shown, what the run's policies redact; the output is the program's."""
 
     def __repr__(self) -> str:
         """Short, as that of its context."""
@@ -202,7 +205,7 @@ class RunResult:
             "output": self.output,
             "error": None if self.error is None else error_to_json(self.error),
             "interrupts": [interrupt.to_json() for interrupt in self.interrupts],
-            "context": self.context.to_json(),
+            "context": self.context.to_json() if self.edge is None else self.edge.json(self.context.to_json()),
         }
 
 

@@ -133,7 +133,6 @@ class Cassette:
             self._broken_off.setdefault(asked.run, []).append(self._made(asked, "cancelled", None))
             raise
         except (ServiceError, TimeoutExceeded) as error:
-            self._redactor.clean(error)
             self._write(self._made(asked, "failed", _without_cursor(error_to_record(error))))
             raise
         self._write(self._made(asked, "done", _without_cursor(result)))

@@ -96,12 +96,14 @@ class Effects:
     """
 
     def __init__(
-        self, journal: Journal, redactor: Redactor, *, reuse: Reuse | None = None, rehearsal: bool = False
-    ) -> None:
+        self, journal: Journal, redactor: Redactor, *, edge: Redactor | None = None, reuse: Reuse | None = None,
+        rehearsal: bool = False,
+    ) -> None:  # fmt: skip
         self.journal = journal
         self.reuse = reuse
         self.rehearsal = rehearsal
         self._redactor = redactor
+        self._edge = redactor if edge is None else edge
         self._replaying = reuse is not None or len(journal) > 0
         self._held: list[Callable[[], None]] = []
         self._order = ReplayOrder([*journal, *(reuse.records if reuse is not None else ())])
@@ -156,7 +158,7 @@ class Effects:
         has not ended. `answer` tells who gave it, for answers, `charge` what it counts for in budgets. Raises
         ReplayError where the journal holds another request at this path.
         """
-        asked = digest(self._redactor.json(request))  # a run that goes on has its input without secrets
+        asked = digest(self._edge.identity(request))  # a run that goes on has its input without secrets
         record = self.journal.find(path)
         if record is None:
             record = self._reused(path, kind, asked)

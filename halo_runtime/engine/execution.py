@@ -14,6 +14,7 @@ from halo_lang.records import record
 from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.edges import edge_of
 from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
 from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import Observer, RunFinished, RunStarted, SystemEvent
@@ -22,7 +23,7 @@ from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.interpreter import walk
 from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
-from halo_runtime.engine.policies import bind_policies
+from halo_runtime.engine.policies import bind_policies, judge_models
 from halo_runtime.engine.reach import Reach, reach
 from halo_runtime.engine.reuse import Reuse
 from halo_runtime.engine.run import Run
@@ -34,6 +35,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
 from halo_runtime.models.pricing import Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.base import RuleFactory
 from halo_runtime.policies.budgets import Budget, OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
@@ -69,6 +71,8 @@ class Order:
     on_limit: OnLimit = "fail"
     spent: tuple[JsonObject, ...] = ()
     asker: Callable[[Interrupt], Awaitable[Answer]] | None = None
+    edge: Redactor | None = None
+    """What keeps out of everything that leaves the run what its policies redact, where its log has one already."""
 
 
 @dataclass(slots=True)
@@ -89,6 +93,7 @@ class Services:
     prices: Prices = field(default_factory=Prices)
     cassette: Cassette | None = None
     tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
+    rule_factories: dict[str, RuleFactory] = field(default_factory=dict[str, RuleFactory])
 
     def provider(self, model: str) -> ModelProvider:
         """Who answers for a model."""
@@ -105,18 +110,20 @@ class Execution:
         tools, policies = _configure(plan, order, services)
         if services.replies is not None:
             restore_cursors(order.journal, services.replies)
+        edge = order.edge or edge_of(plan, order.pipeline, services.redactor, order.inputs)
         cassette = None if order.rehearsal else services.cassette
         if cassette is not None:
-            cassette.begin(order.run_id, services.redactor)
-        clean_inputs = services.redactor.json(order.inputs)
+            cassette.begin(order.run_id, edge)
+        clean_inputs = edge.json(order.inputs)
         self._chain = Chain(plan.program_sha256, order.pipeline, digest(clean_inputs))
         recorder = order.journal.recorder
         self._run = Run(
             run_id=order.run_id,
             plan=plan,
-            effects=Effects(order.journal, services.redactor, reuse=order.reuse, rehearsal=order.rehearsal),
+            effects=Effects(order.journal, services.redactor, edge=edge, reuse=order.reuse, rehearsal=order.rehearsal),
             emitter=Emitter(observers),
-            redactor=services.redactor,
+            redactor=edge,
+            secrets=services.redactor,
             clock=services.clock,
             strand=Strand(self._chain, recorder),
             tools=tools,
@@ -150,7 +157,9 @@ class Execution:
             result = await self._settle()
             self._task = None  # it has its result: too late to stop it
             error = None if result.error is None else error_to_json(result.error)
-            run.emitter.emit(RunFinished(order.run_id, order.pipeline, result.status, result.output, error))
+            run.emitter.emit(
+                RunFinished(order.run_id, order.pipeline, result.status, run.redactor.json(result.output), error)
+            )
             return result
         finally:
             await run.tools.close()
@@ -241,7 +250,7 @@ class Execution:
 
     def _result(self, status: Status, error: HaloError | None, interrupts: tuple[Interrupt, ...]) -> RunResult:
         """The public result: everything in it has gone through the redactor."""
-        run, frame, clean = self._run, self._frame, self._run.redactor.json
+        run, frame, clean = self._run, self._frame, self._run.secrets.json
         if error is not None:
             run.redactor.clean(error)
         context = Context(
@@ -253,7 +262,7 @@ class Execution:
         )
         output = context.current if status in ("completed", "halted") else None
         origins = {name: tuple(sorted(found)) for name, found in frame.origins.items()}
-        return RunResult(run.run_id, status, output, context, error, interrupts, origins)
+        return RunResult(run.run_id, status, output, context, error, interrupts, origins, run.redactor)
 
 
 def _ledger(plan: Plan, order: Order, policies: Mapping[str, tuple[BoundRule, ...]]) -> Ledger:
@@ -276,7 +285,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
     everything = reach(plan, order.pipeline)
     used = everything if order.used is None else order.used
     tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
-    policies, problems = bind_policies(order.program, everything.policies)
+    policies, problems = bind_policies(plan, everything.policies, services.rule_factories)
     tools.prepare(everything.tools - used.tools)
     if services.cassette is not None and services.cassette.answers:
         tools.prepare(used.tools)  # what the cassette has needs nothing; the rest is told where it is asked
@@ -284,6 +293,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
         problems += tools.prepare(used.tools)
         if services.replies is None:
             models = {services.model or plan.agent(name).model for name in used.agents}
+            models |= judge_models(bound for name in used.policies for bound in policies.get(name, ()))
             problems += _missing_models(services.models, models)
     if problems:
         raise ConfigError("\n".join(problems))

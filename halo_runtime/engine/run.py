@@ -55,6 +55,9 @@ class Run:
     effects: Effects
     emitter: Emitter
     redactor: Redactor
+    """For what leaves the run: events, hashes, questions, errors."""
+    secrets: Redactor
+    """For values inside the run."""
     clock: Clock
     strand: Strand
     tools: ToolBox
@@ -105,7 +108,7 @@ class Run:
 
     def digest(self, value: Json) -> str:
         """Hash of a value as it may be shown: redaction comes before hashing (spec 2.7)."""
-        return digest(self.redactor.json(value) if self.redactor.active else value)
+        return digest(self.redactor.identity(value) if self.redactor.active else value)
 
     def meta(self) -> JsonObject:
         """`context.meta` as far as the run has come. Parallel arms are in it when their block has ended.
@@ -171,9 +174,9 @@ class Run:
             self.cassette.heard(Asked(self.run_id, path, kind, request()), record.outcome, record.result)
 
     def _without_secrets(self, reply: ModelReply) -> ModelReply:
-        if not self.redactor.active:
+        if not self.secrets.active:
             return reply
-        text = self.redactor.text
+        text = self.secrets.text
         calls = tuple(replace(call, arguments=text(call.arguments)) for call in reply.tool_calls)
         return replace(reply, text=text(reply.text), tool_calls=calls, warnings=tuple(map(text, reply.warnings)))
 
@@ -199,8 +202,8 @@ class Run:
     async def send_event(self, frame: Frame, path: str, name: str, payload: Json, origins: Origins) -> None:
         """Send a system event to the host, once: a replay does not send it again."""
         frame.strand.events.append({"name": name, "payload": payload})
-        event = SystemEvent(self.run_id, path, name, self.redactor.json(payload))
-        self.emitter.emit(event)
+        event = SystemEvent(self.run_id, path, name, self.secrets.json(payload))
+        self.emitter.emit(SystemEvent(self.run_id, path, name, self.redactor.json(payload)))
 
         async def send() -> Json:
             self.send(event)
@@ -239,7 +242,7 @@ class Run:
             with frame.standing_still():
                 given = await self._answer(interrupt)
             credit = given.credit()
-            return self.redactor.json(given.value)
+            return self.secrets.json(given.value)
 
         kind = "human" if question["event"] is None else "event"
         given = await self.effects.perform(

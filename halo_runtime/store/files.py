@@ -4,6 +4,7 @@ checkpoints/<run id>.jsonl   a journal each, the only truth; large values beside
 index.db                     what a listing shows, and the seals of ended runs
 live/<run id>.json           who is at work now
 mail/<run id>/               answers and events left for a run
+vault/<run id>.json          what is kept out of a journal, while its run can go on (see policies/edge.py)
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from halo_runtime.store.locks import Lock, is_claimed
 from halo_runtime.store.mail import Mailbox
 from halo_runtime.store.runlog import RunLog
 from halo_runtime.store.stored import StoredRun, meta_of
+from halo_runtime.store.vaults import VaultFile
 from halo_runtime.values import text_of
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -99,6 +101,10 @@ class FileRunStore:
     def mail(self, run_id: str) -> Mailbox:
         """What was left for a run."""
         return Mailbox(self.root / "mail" / run_id)
+
+    def vault(self, run_id: str) -> VaultFile:
+        """What is kept apart from a run's journal."""
+        return VaultFile(self.root / "vault" / f"{run_id}.json")
 
     # --- reading ------------------------------------------------------------------------------------------------
 
@@ -272,6 +278,7 @@ class FileRunStore:
             path.unlink()
             path.with_name(f"{path.name}.damaged").unlink(missing_ok=True)
             self.mail(run_id).remove()
+            self.vault(run_id).remove()
         finally:
             lock.release()
         return True

@@ -200,6 +200,7 @@ class RunLog:
         assert self._file is not None, "there is a file"
         previous = self._sealer.previous
         shown = self._redactor.json(document)
+        self._redactor.settle()
         if document["t"] == "run":
             self.header = shown
         try:

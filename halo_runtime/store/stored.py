@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -24,6 +24,14 @@ class StoredRun:
     path: Path
     reading: Reading
     claimed: bool = False
+
+    def changed(self, change: Callable[[JsonObject], JsonObject]) -> StoredRun:
+        """The run with each line of its journal as `change` has it."""
+        return StoredRun(
+            self.path,
+            replace(self.reading, documents=tuple(change(line) for line in self.reading.documents)),
+            self.claimed,
+        )
 
     def first_lines(self, count: int) -> StoredRun:
         """The run as it was when its journal had `count` lines."""

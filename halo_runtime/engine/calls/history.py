@@ -71,7 +71,7 @@ async def recall(frame: Frame, path: str, stores: Sequence[History]) -> tuple[tu
 
 async def keep(frame: Frame, path: str, stores: Sequence[History], said: str, reply: str, origins: Origins) -> None:
     """Add an exchange to each store, in one piece and once, however often the run is broken off. Raises ToolError."""
-    exchange = frame.run.redactor.json({"text": said, "reply": reply})
+    exchange = frame.run.secrets.json({"text": said, "reply": reply})
     for number, history in enumerate(stores):
         place = f"{path}/kept{number}"
         key = f"{frame.run.run_id}:{place}"

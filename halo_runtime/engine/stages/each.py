@@ -60,7 +60,7 @@ class Each:
             if self.on_error == "fail" or isinstance(error, StoreError | ReplayMiss):
                 raise
             # What stays in the results is public, so it is redacted here as everywhere.
-            message = frame.run.redactor.text(error.message)
+            message = frame.run.secrets.text(error.message)
             if self.on_error == "drop":
                 frame.run.warn(frame, f"each left out item {index}: {message}")
                 return Outcome(_DROPPED, NO_ORIGINS)
