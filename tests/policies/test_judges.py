@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import halo_lang
-from halo_runtime import ModelError, RunResult
+from halo_runtime import ModelError, RunResult, Runtime, ScriptedModel
+from halo_runtime.cassettes.cassette import Cassette
 from halo_runtime.engine.events import ModelRequested, PolicyDecided, RunEvent
 from halo_runtime.engine.journal import Journal
 from halo_runtime.errors import ConfigError
@@ -17,6 +19,7 @@ from halo_runtime.models.base import ModelReply, ModelRequest, ToolCall, Usage
 from halo_runtime.policies import rule_factory
 from halo_runtime.policies.base import Decision, Examined, JudgedRule, PolicyCall
 from halo_runtime.policies.topic import MAX_CHARACTERS
+from halo_runtime.store.files import FileRunStore
 from tests.runtime.support import StubModel, StubTool, run, runtime, stubbed
 
 JUDGE = "openai/judge"
@@ -280,3 +283,46 @@ def test_the_key_of_a_judge_is_asked_for_before_the_run_starts() -> None:
     world = runtime(env={"OPENAI_API_KEY": "sk-test"})
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
         asyncio.run(world.run(halo_lang.parse(PROGRAM.format(rules=rules)), "Main", {"text": "x"}))
+
+
+def test_a_cassette_has_the_answers_of_judges_too(tmp_path: Path) -> None:
+    program = halo_lang.parse(PROGRAM.format(rules=TOPIC))
+
+    async def both() -> tuple[RunResult, RunResult]:
+        answers = Cassette.record(tmp_path / "c.jsonl")
+        world, _ = stubbed(lambda request: asyncio.sleep(0, NO if is_judge(request) else "fine"), cassette=answers)
+        recorded = await world.run(program, "Main", {"text": "x"})
+        await world.close()
+        again = Runtime(env={}, cassette=Cassette.replay(tmp_path / "c.jsonl"))
+        return recorded, await again.run(program, "Main", {"text": "x"})
+
+    recorded, replayed = asyncio.run(both())
+    assert (replayed.output, replayed.head) == ("fine", recorded.head)
+
+
+def test_a_judge_has_the_tries_of_its_agent() -> None:
+    answers = iter([ModelError("busy", retryable=True), NO, NO])
+    rules = PROGRAM.format(rules=TOPIC).replace("agent Bot", "@retry(2, 1s)\nagent Bot")
+
+    async def answer(request: ModelRequest) -> str:
+        said = next(answers) if is_judge(request) else "fine"
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    world, _ = stubbed(answer)
+    result = asyncio.run(world.run(halo_lang.parse(rules), "Main", {"text": "x"}))
+    assert result.output == "fine"
+    assert [line["attempts"] for line in result.context.meta["calls"] if line["method"] == "judge"] == [2, 1]
+
+
+async def test_a_run_that_goes_on_does_not_ask_its_judges_again(tmp_path: Path) -> None:
+    program = PROGRAM.format(rules=TOPIC) + '    |! yield("ok?") as verdict\n    |> Bot.answer("Say {{text}}")\n'
+    replies = {"Guard.judge": [{"found": False}] * 4, "Bot.answer": ["one", "two"]}
+    first = Runtime(env={}, replies=ScriptedModel(replies), store=FileRunStore(tmp_path))
+    paused = await first.run(halo_lang.parse(program), "Main", {"text": "x"})
+    assert paused.status == "paused"
+    second = Runtime(env={}, replies=ScriptedModel(replies), store=FileRunStore(tmp_path))
+    result = await second.signal(paused.run_id, "yes")
+    assert result.output == "two"
+    assert sum(line["method"] == "judge" for line in result.context.meta["calls"]) == 4

@@ -180,9 +180,11 @@ def test_block_stops_before_anything_is_sent_and_does_not_say_what_it_saw(kind: 
     assert not any(part in play.result.error.message for part in (MAIL, KEY, "ann.lee"))
 
 
-def test_block_of_a_tools_arguments_is_told_to_the_model_without_the_value() -> None:
+def test_block_of_a_tools_arguments_ends_the_call_without_saying_the_value() -> None:
     play = Play("Block(Secrets)", "go", comment(f"the key is {KEY}"), "done")
     assert play.tool.calls == []
+    assert type(play.result.error).__name__ == "PolicyViolation"
+    assert KEY not in str(play.result.error)
 
 
 def test_a_correction_does_not_quote_what_was_taken_out() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.booking import Booking
@@ -13,7 +13,6 @@ from halo_runtime.engine.calls.chosen import ChosenTools
 from halo_runtime.engine.calls.figures import Figures, tokens_of
 from halo_runtime.engine.calls.request import Settings, model_request
 from halo_runtime.engine.calls.streaming import Deltas
-from halo_runtime.engine.calls.written import written_texts
 from halo_runtime.engine.effects import Origins, Paused
 from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
@@ -30,10 +29,6 @@ from halo_runtime.results import error_to_json
 
 if TYPE_CHECKING:
     from halo_runtime.engine.calls.agent import AgentCall
-
-
-WITHHELD: Final = "(an answer that was refused and is not repeated)"
-"""What a model sees in the place of an answer that may not be sent to it again."""
 
 
 class Conversation:
@@ -56,17 +51,17 @@ class Conversation:
         self.path = path
         self.call = call
         self.settings = settings
-        self.messages: tuple[Message, ...] = messages
+        self.messages = messages
         self.origins = origins
         self.model = frame.run.model or call.agent.model
         # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
         self.priced_as = call.agent.model if frame.run.scripted else self.model
+        self.guarded = PolicyCall(call.agent.name, call.method, self.model)
         self.rules = frame.run.rules(call.agent)
-        self.guarded = PolicyCall(call.agent.name, call.method, self.model, written_texts(call))
         self._passed = Passed()
         self.accepted = ""
         """The answer that passed, as rules left it: what they took out is not put back here."""
-        self.figures = Figures(frame, call.agent.name, call.method, call.agent.model, self.model)
+        self.figures = Figures(frame, call, self.model)
         self.tools = ChosenTools(frame, call, self.guarded, self.figures, settings.tool_result_chars)
 
     async def hold(self) -> str:
@@ -87,9 +82,7 @@ class Conversation:
         place, refused = self.path, range(0)
         for correction in range(rounds + 1):
             text = await self._answer(place)
-            sources = tuple(message.content for message in self.messages if message.role in ("user", "tool"))
-            examined = Examined("output", text, self.guarded, sources=sources)
-            verdict = await examine(self.frame, place, self.rules, examined)
+            verdict = await examine(self.frame, place, self.rules, Examined("output", text, self.guarded))
             if not verdict.reasons:
                 self.accepted = verdict.text
                 self.figures.answered(verdict.text)
@@ -99,10 +92,7 @@ class Conversation:
             self.figures.corrected()
             advice = f"Your answer was not accepted: {'; '.join(verdict.reasons)}. Answer again."
             kept = tuple(message for number, message in enumerate(self.messages) if number not in refused)
-            # Nobody but the author speaks in it, so no rule needs to look for what others may have put into it.
-            self.guarded = replace(self.guarded, written=(*self.guarded.written, advice))
-            answer = WITHHELD if verdict.is_unfit else verdict.text
-            said = self._passed.own(Message("assistant", answer))
+            said = self._passed.own(Message("assistant", verdict.text))
             self.messages = (*kept, said, Message("user", advice))
             refused = range(len(kept), len(kept) + 2)
             place = f"{self.path}/correction{correction + 1}"
@@ -135,7 +125,7 @@ class Conversation:
         self.messages = await examine_messages(self.frame, place, self.rules, self.messages, self.guarded, self._passed)
         request = model_request(self.call, self.model, self.settings, self.messages)
         if not self.figures.sent_before:
-            self.frame.run.shadows.start(self.frame, self.path, request, self.guarded)
+            self.frame.run.shadows.start(self.frame, self.path, request, self.model)
         self.figures.sent(self.messages)
         retry = self.call.agent.directives.retry or self.frame.directives.retry
         reply, _ = await with_retries(
