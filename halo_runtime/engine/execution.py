@@ -23,7 +23,7 @@ from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.interpreter import walk
 from halo_runtime.engine.journal import EffectRecord, Journal
 from halo_runtime.engine.plan import Plan
-from halo_runtime.engine.policies import bind_policies
+from halo_runtime.engine.policies import bind_policies, judge_models
 from halo_runtime.engine.reach import Reach, reach
 from halo_runtime.engine.reuse import Reuse
 from halo_runtime.engine.run import Run
@@ -35,6 +35,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider
 from halo_runtime.models.pricing import Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.base import RuleFactory
 from halo_runtime.policies.budgets import Budget, OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.results import Answer, Context, Interrupt, RunResult, Status, error_to_json
@@ -92,6 +93,7 @@ class Services:
     prices: Prices = field(default_factory=Prices)
     cassette: Cassette | None = None
     tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
+    rule_factories: dict[str, RuleFactory] = field(default_factory=dict[str, RuleFactory])
 
     def provider(self, model: str) -> ModelProvider:
         """Who answers for a model."""
@@ -283,7 +285,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
     everything = reach(plan, order.pipeline)
     used = everything if order.used is None else order.used
     tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
-    policies, problems = bind_policies(order.program, everything.policies)
+    policies, problems = bind_policies(plan, everything.policies, services.rule_factories)
     tools.prepare(everything.tools - used.tools)
     if services.cassette is not None and services.cassette.answers:
         tools.prepare(used.tools)  # what the cassette has needs nothing; the rest is told where it is asked
@@ -291,6 +293,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
         problems += tools.prepare(used.tools)
         if services.replies is None:
             models = {services.model or plan.agent(name).model for name in used.agents}
+            models |= judge_models(bound for name in used.policies for bound in policies.get(name, ()))
             problems += _missing_models(services.models, models)
     if problems:
         raise ConfigError("\n".join(problems))
