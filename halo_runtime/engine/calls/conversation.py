@@ -13,6 +13,7 @@ from halo_runtime.engine.calls.chosen import ChosenTools
 from halo_runtime.engine.calls.figures import Figures, tokens_of
 from halo_runtime.engine.calls.request import Settings, model_request
 from halo_runtime.engine.calls.streaming import Deltas
+from halo_runtime.engine.calls.written import written_texts
 from halo_runtime.engine.effects import Origins, Paused
 from halo_runtime.engine.events import ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
@@ -56,8 +57,8 @@ class Conversation:
         self.model = frame.run.model or call.agent.model
         # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
         self.priced_as = call.agent.model if frame.run.scripted else self.model
-        self.guarded = PolicyCall(call.agent.name, call.method, self.model)
         self.rules = frame.run.rules(call.agent)
+        self.guarded = PolicyCall(call.agent.name, call.method, self.model, written_texts(call))
         self._passed = Passed()
         self.accepted = ""
         """The answer that passed, as rules left it: what they took out is not put back here."""
@@ -125,7 +126,7 @@ class Conversation:
         self.messages = await examine_messages(self.frame, place, self.rules, self.messages, self.guarded, self._passed)
         request = model_request(self.call, self.model, self.settings, self.messages)
         if not self.figures.sent_before:
-            self.frame.run.shadows.start(self.frame, self.path, request, self.model)
+            self.frame.run.shadows.start(self.frame, self.path, request, self.guarded)
         self.figures.sent(self.messages)
         retry = self.call.agent.directives.retry or self.frame.directives.retry
         reply, _ = await with_retries(
