@@ -179,7 +179,8 @@ def _breaks(row: _Row, words: Lexicon) -> list[int]:
     """Where words in pieces may begin: single letters in a row, and parts of an unusual word."""
     beginnings = words.beginnings
     pairs = zip(row.words, row.words[1:], strict=False)
-    pieces = [at for at, (one, two) in enumerate(pairs) if one in beginnings and one + two in beginnings]
+    maybe = [at for at, (one, two) in enumerate(pairs) if one in beginnings and one + two in beginnings]
+    pieces = [at for at in maybe if _pieces_until(row, at, words) > at + 1]
     lengths = "".join("x" if len(word) == 1 else " " for word in row.words)
     return sorted({*pieces, *(run.start() for run in _LETTERS.finditer(lengths))})
 
