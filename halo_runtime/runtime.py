@@ -21,6 +21,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import ModelProvider, ProviderFactory
 from halo_runtime.models.pricing import Price, Prices
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.policies.base import RuleFactory
 from halo_runtime.policies.budgets import OnLimit
 from halo_runtime.redaction import Redactor
 from halo_runtime.remembered import RememberedRuns
@@ -110,6 +111,15 @@ class Runtime:
         if name in self._services.tool_factories:
             raise ValueError(f"the tool provider {name} is registered already")
         self._services.tool_factories[name] = factory
+
+    def register_policy_rule(self, name: str, factory: RuleFactory) -> None:
+        """Let `factory` make the rules called `name`. Raises ValueError when it is registered already.
+
+        What a program may say of the rule is the catalogue's: `halo_lang.catalog.register_rule`, for a new name.
+        """
+        if name in self._services.rule_factories:
+            raise ValueError(f"the policy rule {name} is registered already")
+        self._services.rule_factories[name] = factory
 
     def register_model_provider(self, prefix: str, factory: ProviderFactory) -> None:
         """Let `factory` make the provider of all `prefix/…` models."""

@@ -17,7 +17,7 @@ from halo_runtime.engine.calls.figures import Figures
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.frame import Frame
-from halo_runtime.engine.guards import Objection, examine, report
+from halo_runtime.engine.guards import Objection, examine, refuse, report
 from halo_runtime.engine.pacing import with_latency
 from halo_runtime.engine.parallel import all_of
 from halo_runtime.errors import TimeoutExceeded, ToolError
@@ -97,8 +97,11 @@ class ChosenTools:
             examined = Examined("tool", text_of(arguments), self._guarded, role="assistant", use=use, before=before)
             verdict = await examine(self._frame, place, self._rules, examined)
             line["args"] = _arguments_of(verdict.text)
-            if verdict.reasons:
+            if verdict.answers:
                 raise ToolError("; ".join(verdict.reasons))
+            if verdict.reasons:
+                line["error"] = "; ".join(verdict.reasons)
+                raise refuse(verdict.reasons, self._guarded)
             arguments = _arguments_of(verdict.restored)
             bound = bind_arguments(call.name, function.method, (), arguments)
             return _Wanted(place, function, bound, line, verdict.approvals)

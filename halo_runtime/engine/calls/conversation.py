@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict, replace
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.booking import Booking
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from halo_runtime.engine.calls.agent import AgentCall
 
 
+WITHHELD: Final = "(an answer that was refused and is not repeated)"
+"""What a model sees in the place of an answer that may not be sent to it again."""
+
+
 class Conversation:
     """Turns between the engine and one model until there is an answer that may be used.
 
@@ -52,7 +56,7 @@ class Conversation:
         self.path = path
         self.call = call
         self.settings = settings
-        self.messages = messages
+        self.messages: tuple[Message, ...] = messages
         self.origins = origins
         self.model = frame.run.model or call.agent.model
         # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
@@ -62,7 +66,7 @@ class Conversation:
         self._passed = Passed()
         self.accepted = ""
         """The answer that passed, as rules left it: what they took out is not put back here."""
-        self.figures = Figures(frame, call, self.model)
+        self.figures = Figures(frame, call.agent.name, call.method, call.agent.model, self.model)
         self.tools = ChosenTools(frame, call, self.guarded, self.figures, settings.tool_result_chars)
 
     async def hold(self) -> str:
@@ -83,7 +87,9 @@ class Conversation:
         place, refused = self.path, range(0)
         for correction in range(rounds + 1):
             text = await self._answer(place)
-            verdict = await examine(self.frame, place, self.rules, Examined("output", text, self.guarded))
+            sources = tuple(message.content for message in self.messages if message.role in ("user", "tool"))
+            examined = Examined("output", text, self.guarded, sources=sources)
+            verdict = await examine(self.frame, place, self.rules, examined)
             if not verdict.reasons:
                 self.accepted = verdict.text
                 self.figures.answered(verdict.text)
@@ -93,7 +99,10 @@ class Conversation:
             self.figures.corrected()
             advice = f"Your answer was not accepted: {'; '.join(verdict.reasons)}. Answer again."
             kept = tuple(message for number, message in enumerate(self.messages) if number not in refused)
-            said = self._passed.own(Message("assistant", verdict.text))
+            # Nobody but the author speaks in it, so no rule needs to look for what others may have put into it.
+            self.guarded = replace(self.guarded, written=(*self.guarded.written, advice))
+            answer = WITHHELD if verdict.is_unfit else verdict.text
+            said = self._passed.own(Message("assistant", answer))
             self.messages = (*kept, said, Message("user", advice))
             refused = range(len(kept), len(kept) + 2)
             place = f"{self.path}/correction{correction + 1}"

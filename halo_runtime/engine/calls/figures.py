@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.needs import Spent
@@ -11,22 +10,25 @@ from halo_runtime.errors import HaloError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.models.base import Message, ModelReply, ToolCall, Usage
 
-if TYPE_CHECKING:
-    from halo_runtime.engine.calls.agent import AgentCall
-
 
 class Figures:
-    """What has happened in a call so far; it is written down as it happens, so that a failed call is in it too."""
+    """What has happened in a call so far; it is written down as it happens, so that a failed call is in it too.
 
-    def __init__(self, frame: Frame, call: AgentCall, model: str) -> None:
+    `declared` is the model that the program says, `model` the one that is asked. `judged` is the call that a judge's
+    call is about.
+    """
+
+    def __init__(
+        self, frame: Frame, agent: str, method: str, declared: str, model: str, judged: str | None = None
+    ) -> None:
         self.last_attempt = 1
         self._cost: Decimal | None = Decimal(0)
         self._paid = False
         self._line: JsonObject = {
-            "agent": call.agent.name,
-            "method": call.method,
-            "model": call.agent.model,
-            "modelUsed": None if model == call.agent.model else model,
+            "agent": agent,
+            "method": method,
+            "model": declared,
+            "modelUsed": None if model == declared else model,
             "messages": [],
             "reply": None,
             "tokens": {"input": 0, "output": 0, "total": 0},
@@ -37,6 +39,8 @@ class Figures:
             "durationMs": 0.0,
             "reused": False,
         }
+        if judged is not None:
+            self._line["for"] = judged
         frame.strand.calls.append(self._line)
 
     @property
