@@ -14,6 +14,7 @@ from halo_lang.records import record
 from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
+from halo_runtime.engine.edges import edge_of
 from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
 from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import Observer, RunFinished, RunStarted, SystemEvent
@@ -70,6 +71,8 @@ class Order:
     on_limit: OnLimit = "fail"
     spent: tuple[JsonObject, ...] = ()
     asker: Callable[[Interrupt], Awaitable[Answer]] | None = None
+    edge: Redactor | None = None
+    """What keeps out of everything that leaves the run what its policies redact, where its log has one already."""
 
 
 @dataclass(slots=True)
@@ -107,18 +110,20 @@ class Execution:
         tools, policies = _configure(plan, order, services)
         if services.replies is not None:
             restore_cursors(order.journal, services.replies)
+        edge = order.edge or edge_of(plan, order.pipeline, services.redactor, order.inputs)
         cassette = None if order.rehearsal else services.cassette
         if cassette is not None:
-            cassette.begin(order.run_id, services.redactor)
-        clean_inputs = services.redactor.json(order.inputs)
+            cassette.begin(order.run_id, edge)
+        clean_inputs = edge.json(order.inputs)
         self._chain = Chain(plan.program_sha256, order.pipeline, digest(clean_inputs))
         recorder = order.journal.recorder
         self._run = Run(
             run_id=order.run_id,
             plan=plan,
-            effects=Effects(order.journal, services.redactor, reuse=order.reuse, rehearsal=order.rehearsal),
+            effects=Effects(order.journal, services.redactor, edge=edge, reuse=order.reuse, rehearsal=order.rehearsal),
             emitter=Emitter(observers),
-            redactor=services.redactor,
+            redactor=edge,
+            secrets=services.redactor,
             clock=services.clock,
             strand=Strand(self._chain, recorder),
             tools=tools,
@@ -152,7 +157,9 @@ class Execution:
             result = await self._settle()
             self._task = None  # it has its result: too late to stop it
             error = None if result.error is None else error_to_json(result.error)
-            run.emitter.emit(RunFinished(order.run_id, order.pipeline, result.status, result.output, error))
+            run.emitter.emit(
+                RunFinished(order.run_id, order.pipeline, result.status, run.redactor.json(result.output), error)
+            )
             return result
         finally:
             await run.tools.close()
@@ -243,7 +250,7 @@ class Execution:
 
     def _result(self, status: Status, error: HaloError | None, interrupts: tuple[Interrupt, ...]) -> RunResult:
         """The public result: everything in it has gone through the redactor."""
-        run, frame, clean = self._run, self._frame, self._run.redactor.json
+        run, frame, clean = self._run, self._frame, self._run.secrets.json
         if error is not None:
             run.redactor.clean(error)
         context = Context(
@@ -255,7 +262,7 @@ class Execution:
         )
         output = context.current if status in ("completed", "halted") else None
         origins = {name: tuple(sorted(found)) for name, found in frame.origins.items()}
-        return RunResult(run.run_id, status, output, context, error, interrupts, origins)
+        return RunResult(run.run_id, status, output, context, error, interrupts, origins, run.redactor)
 
 
 def _ledger(plan: Plan, order: Order, policies: Mapping[str, tuple[BoundRule, ...]]) -> Ledger:
