@@ -305,7 +305,7 @@ async def test_a_redacting_rule_changes_what_is_sent(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_rule_about_tools_answers_the_model_and_the_call_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = Rule("tool", lambda text: Decision("block", "not that one"))
+    rule = Rule("tool", lambda text: Decision("block", "not that one", answers=True))
     tool = StubTool(lambda method, args: "never")
     text = enforce(monkeypatch, rule) + "pipeline Main() -> Result: |> A.go(tools: [Repo])"
     replies = iter([ModelReply("", (ToolCall("c", "Repo_get_issue", '{"number": 1}'),)), ModelReply("understood")])
