@@ -26,6 +26,7 @@ from halo_runtime.values import indented, parse_json, text_of, type_name
 if TYPE_CHECKING:
     from halo_lang import Analysis, Program
     from halo_runtime.cli.prompt import PromptOptions
+    from halo_runtime.redaction import Redactor
 
 _RULE = "──"
 
@@ -53,8 +54,8 @@ def _show(options: PromptOptions, analysis: Analysis) -> None:
     if options.as_json:
         tell_json(clean.json({"file": program.source.path, "calls": [preview.to_json() for preview in previews]}))
         return
-    text = clean.text("\n\n\n".join("\n".join(_lines(preview)) for preview in previews))
-    tell(visible(text, keep="\t\n\x1b") if is_terminal(sys.stdout) else text)
+    shown = _Page(clean)
+    tell("\n\n\n".join("\n".join(shown.lines(preview)) for preview in previews))
 
 
 async def _previews(
@@ -135,20 +136,37 @@ def _results(data: JsonObject, names: Iterable[str]) -> Iterator[tuple[str, Json
 # --- for people -----------------------------------------------------------------------------------------------
 
 
-def _lines(preview: CallPreview) -> Iterator[str]:
-    place = f"{preview.place.file}:{preview.place.line}:{preview.place.column}"
-    label = f"{preview.agent}.{preview.method}"
-    yield f"{paint('strong', label, sys.stdout)}  {place}  pipeline {preview.pipeline}"
-    yield from (f"{name:<10}{text}" for name, text in _facts(preview))
-    if preview.request is not None:
-        for message in preview.request.messages:
-            yield from _part(message.role, message.content)
-        for tool in preview.request.tools:
-            yield from _part(f"function {tool.name}", f"{tool.description}\n{indented(tool.parameters)}")
-        if preview.request.json_schema is not None:
-            yield from _part("reply schema", indented(preview.request.json_schema))
-    notes = list(_notes(preview))
-    yield from ["", *notes] if notes else []
+class _Page:
+    """Previews as text. On a terminal values are made visible before anything is painted: they must not act on it."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._is_terminal = is_terminal(sys.stdout)
+
+    def lines(self, preview: CallPreview) -> Iterator[str]:
+        place = f"{preview.place.file}:{preview.place.line}:{preview.place.column}"
+        label = f"{preview.agent}.{preview.method}"
+        yield self._text(paint("strong", label, sys.stdout), f"  {place}  pipeline {preview.pipeline}")
+        yield from (self._text("", f"{name:<10}{text}") for name, text in _facts(preview))
+        if preview.request is not None:
+            for message in preview.request.messages:
+                yield from self._part(message.role, message.content)
+            for tool in preview.request.tools:
+                yield from self._part(f"function {tool.name}", f"{tool.description}\n{indented(tool.parameters)}")
+            if preview.request.json_schema is not None:
+                yield from self._part("reply schema", indented(preview.request.json_schema))
+        notes = [self._text(head, text) for head, text in _notes(preview)]
+        if preview.error is not None:
+            notes.append(self._redactor.text(error_block(preview.error)))
+        yield from ["", *notes] if notes else []
+
+    def _part(self, head: str, text: str) -> list[str]:
+        return ["", paint("dim", f"{_RULE} {head} {_RULE}", sys.stdout), self._text("", text)]
+
+    def _text(self, painted: str, text: str) -> str:
+        """`painted`, which is ours, before a text that is not."""
+        clean = self._redactor.text(text)
+        return painted + (visible(clean, keep="\t\n") if self._is_terminal else clean)
 
 
 def _facts(preview: CallPreview) -> Iterator[tuple[str, str]]:
@@ -163,28 +181,22 @@ def _facts(preview: CallPreview) -> Iterator[tuple[str, str]]:
         yield "reply", "JSON is asked for"
 
 
-def _part(head: str, text: str) -> list[str]:
-    return ["", paint("dim", f"{_RULE} {head} {_RULE}", sys.stdout), text]
-
-
-def _notes(preview: CallPreview) -> Iterator[str]:
+def _notes(preview: CallPreview) -> Iterator[tuple[str, str]]:
     missing: dict[tuple[str | None, str], list[str]] = {}
     for unknown in preview.unknown:
         missing.setdefault((unknown.name, unknown.source), []).append(unknown.placeholder)
     for (name, source), placeholders in missing.items():
         how = f"; give it with -i {name}=VALUE" if name else ""
         verb = "are" if len(placeholders) > 1 else "is"
-        yield f"{_kind('info', 'note')}: {', '.join(placeholders)} {verb} not there yet: {source}{how}"
+        yield _kind("info", "note"), f": {', '.join(placeholders)} {verb} not there yet: {source}{how}"
     if preview.first_tool is not None and preview.first_tool.problem is not None:
-        yield f"{_kind('warning', 'warning')}: {preview.first_tool.problem}"
+        yield _kind("warning", "warning"), f": {preview.first_tool.problem}"
     for line in preview.policies:
         said = "refuses this request" if line["action"] == "block" else "changed this request"
         reason = f": {line['reason']}" if line["reason"] else ""
-        yield f"{_kind('warning', 'policy')}: {line['policy']}, rule {line['rule']} {said}{reason}"
+        yield _kind("warning", "policy"), f": {line['policy']}, rule {line['rule']} {said}{reason}"
     for warning in preview.warnings:
-        yield f"{_kind('warning', 'warning')}: {warning}"
-    if preview.error is not None:
-        yield error_block(preview.error)
+        yield _kind("warning", "warning"), f": {warning}"
 
 
 def _kind(style: str, text: str) -> str:

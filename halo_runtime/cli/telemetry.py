@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from halo_lang.excerpt import visible
 from halo_runtime.cli.output import paint, say
 from halo_runtime.cli.usage import UsageError
 
@@ -31,7 +32,7 @@ def exporting(settings: Settings, runtime: Runtime) -> Generator[None]:
     finally:
         trouble = export.close()
         if trouble is not None and not (settings.quiet or settings.events):
-            say(f"{paint('warning', 'warning', sys.stderr)}: --otel: {runtime.redactor.text(trouble)}")
+            say(f"{paint('warning', 'warning', sys.stderr)}: --otel: {visible(runtime.redactor.text(trouble))}")
 
 
 def _opened() -> SpanExport:

@@ -37,7 +37,7 @@ def verify_run(reference: str, *, as_json: bool) -> int:
     if as_json:
         tell_json(found.to_json())
     else:
-        reason = f": {found.reason}" if found.reason else ""
+        reason = f": {visible(found.reason)}" if found.reason else ""
         tell(f"{found}, {plural(found.entries, 'entry')}{reason}")
     return ExitCode.COMPLETED if found.status in ("valid", "open") else ExitCode.FAILED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,24 @@ def document(capsys: Captured, *arguments: str) -> Any:
 def test_a_call_is_shown_whole_without_a_key(capsys: Captured) -> None:
     assert main(["prompt", "p.halo", "Writer.outline", "--line", "10", "-i", "topic=cats"]) == 0
     assert capsys.readouterr() == (OUTLINE, "")
+
+
+def test_values_do_not_act_on_a_terminal(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    given = ["-i", "topic=cats\x1b[2J\x1b]0;owned\x07", "--line", "10"]
+    assert main(["prompt", "p.halo", "Writer.outline", *given]) == 0
+    out = capsys.readouterr().out
+    assert "About cats\\x1b[2J\\x1b]0;owned\\x07, {{n}} times." in out
+    assert set(re.findall("\x1b.[0-9;]*.?", out)) == {"\x1b[1m", "\x1b[2m", "\x1b[1;36m", "\x1b[0m"}
+        "\x1b[1mW",
+        "\x1b[0m ",
+        "\x1b[0m",
+        "\x1b[2m─",
+        "\x1b[1;36",
+        "\x1b[0m:",
+    }
 
 
 def test_every_call_of_a_method_is_shown_with_its_place(capsys: Captured) -> None:
