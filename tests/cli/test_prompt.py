@@ -74,13 +74,6 @@ def test_values_do_not_act_on_a_terminal(capsys: Captured, monkeypatch: pytest.M
     out = capsys.readouterr().out
     assert "About cats\\x1b[2J\\x1b]0;owned\\x07, {{n}} times." in out
     assert set(re.findall("\x1b.[0-9;]*.?", out)) == {"\x1b[1m", "\x1b[2m", "\x1b[1;36m", "\x1b[0m"}
-        "\x1b[1mW",
-        "\x1b[0m ",
-        "\x1b[0m",
-        "\x1b[2m─",
-        "\x1b[1;36",
-        "\x1b[0m:",
-    }
 
 
 def test_every_call_of_a_method_is_shown_with_its_place(capsys: Captured) -> None:
