@@ -7,6 +7,7 @@ the call that it judges. What is judged stands in no event and no figure: it may
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -83,7 +84,7 @@ class _Judging:
         replayed = run.effects.recorded(place)
         booking = run.ledger.book(
             self._frame,
-            self._guarded,
+            replace(self._guarded, model=request.model),
             need=lambda: request_need(request, self._price),
             begins=lambda charge: run.effects.journal.book(place, charge),
         )

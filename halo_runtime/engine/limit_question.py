@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from halo_runtime.engine.effects import NO_ORIGINS
 from halo_runtime.engine.needs import Need
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from halo_runtime.engine.accounts import Account
     from halo_runtime.engine.frame import Frame
 
-_CENT = Decimal("0.01")
+_CENT: Final = Decimal("0.01")
+_FINEST: Final = Decimal("0.000001")
 
 
 async def ask_to_raise(frame: Frame, path: str, account: Account, need: Need, call: PolicyCall) -> Json:
@@ -30,13 +31,14 @@ def _question(account: Account, need: Need, call: PolicyCall) -> JsonObject:
     assert most is not None, "its price is known"
     assert spent is not None, "so is what was spent"
     missing = spent + most - account.limit
-    again = max(account.budget.limit, missing.quantize(_CENT, ROUND_CEILING) if unit == "usd" else missing)
-    whose = "the run" if account.key == account.policy else f"policy {account.policy}"
+    step = _CENT if account.budget.limit >= _CENT else _FINEST
+    again = max(account.budget.limit, missing.quantize(step, ROUND_CEILING) if unit == "usd" else missing)
+    whose = "This run" if account.key == account.policy else f"Policy {account.policy}"
     cost = "may cost" if unit == "usd" else "may need" if unit == "tokens" else "needs"
     much = "much" if unit == "usd" else "many"
     return {
         "kind": "limit",
-        "message": f"{account.rule} of {whose}: {account.used()} are used; {call.agent}.{call.method} {cost} "
+        "message": f"{whose}: {account.used()} are used; {call.agent}.{call.method} {cost} "
         f"{shown(most, unit, estimate=True)} more; add how {much}?",
         "channel": None,
         "attachments": [],

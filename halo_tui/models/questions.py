@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from halo_runtime.cli.answers import typed_value
+from halo_runtime.engine.approvals import approves
 from halo_runtime.json_types import Json, Missing, is_object
 from halo_runtime.raising import added, shown
 from halo_runtime.results import Interrupt
@@ -125,6 +126,10 @@ class Question:
             unit = self.interrupt.budget["unit"]
             amount = added(unit, value)
             return Reading(value, "allows no more" if amount is None else f"allows {shown(amount, unit)} more")
+        if self.interrupt.kind == "approve":
+            if not text.strip():
+                return Reading(value, "answer approve or refuse", broken=True)
+            return Reading(value, "approves the call" if approves(value) else "refuses the call")
         if text.lstrip().startswith(("{", "[")) and isinstance(value, str):
             return Reading(value, f"sent as text; {_fault(text)}", broken=True)
         known = " as the program knows it" if self._is_asked_by_it and value in self.interrupt.choices else ""
@@ -133,7 +138,12 @@ class Question:
     @property
     def takes_text(self) -> bool:
         """Whether a broken reading may be sent as text: an event's payload is data, and some want certain answers."""
-        return self.interrupt.kind != "listen" and self.interrupt.how is None
+        return self.interrupt.kind not in ("listen", "approve") and self.interrupt.how is None
+
+    @property
+    def allows(self) -> bool:
+        """Whether its first choice lets something be done that policies hold back, so that Enter alone is no answer."""
+        return self.interrupt.kind in ("approve", "limit")
 
     @property
     def choices(self) -> tuple[Choice, ...]:

@@ -50,7 +50,8 @@ class Ask(Dialog[Answer]):
             if self._choices:
                 with HorizontalGroup(classes="dialog-choices"):
                     for number, choice in enumerate(self._choices):
-                        yield button(choice.label, f"choice-{number}", "default" if number else "primary")
+                        first = not number and not question.allows
+                        yield button(choice.label, f"choice-{number}", "primary" if first else "default")
             yield Input(
                 self._draft,
                 placeholder="another answer" if self._choices else "your answer",
@@ -64,6 +65,8 @@ class Ask(Dialog[Answer]):
                 yield button("Answer later", "later")
 
     def on_mount(self) -> None:
+        if self.question.allows:
+            self.query_one(Input).focus()
         if self.question.interrupt.expires_at is not None:
             self.set_interval(1.0, self._count_down)
 

@@ -16,7 +16,7 @@ from halo_runtime.cli.answers import AnswersAhead
 from halo_runtime.cli.asking import Answering
 from halo_runtime.cli.keyboard import Terminal
 from halo_runtime.cli.progress import Progress
-from halo_runtime.cli.questions import countdown, open_question, question_text
+from halo_runtime.cli.questions import UnclearAnswerError, countdown, meant, open_question, question_text
 from halo_runtime.errors import InterruptExpired
 from halo_runtime.json_types import Json
 from halo_runtime.results import Answer, Interrupt
@@ -76,6 +76,44 @@ def test_a_question_in_doubt_says_its_three_answers() -> None:
     assert question_text(question).splitlines()[-1] == (
         '  type retry, fail or {"skip": value}, or later to leave the question open'
     )
+
+
+LIMIT = replace(
+    QUESTION,
+    kind="limit",
+    message="Policy Guard: $0.98 of $1.00 are used; add how much?",
+    choices=({"add": 1}, "stop"),
+    budget={"policy": "Guard", "rule": "MaxSpend(1)", "unit": "usd", "limit": 1, "spent": 0.98, "next": 0.05},
+)
+
+
+def test_a_limit_says_how_it_is_answered() -> None:
+    assert question_text(LIMIT).splitlines()[-1] == (
+        "  type how much to add, such as 1, or stop, or later to leave the question open"
+    )
+    assert open_question(LIMIT).endswith('\n    answers: {"add":1}, stop')
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [("0.5", {"add": 0.5}), (" 2 ", {"add": 2}), ('{"add": 3}', {"add": 3}), ("STOP", "stop"), ("later", PAUSE)],
+)
+def test_a_limit_takes_an_amount_or_stop(line: str, answer: object) -> None:
+    assert meant(LIMIT, line) == answer
+
+
+@pytest.mark.parametrize("line", ["", "yes", "0", "-1", "add", '{"add": 0}', "true"])
+def test_what_says_nothing_of_a_limit_is_asked_for_again(line: str) -> None:
+    with pytest.raises(UnclearAnswerError):
+        meant(LIMIT, line)
+
+
+def test_an_approval_says_what_approves() -> None:
+    lines = question_text(replace(QUESTION, kind="approve", choices=("approve", "refuse"))).splitlines()
+    assert lines[-2:] == [
+        "  answers: approve, refuse",
+        "  type approve or yes; any other answer refuses; or later to leave the question open",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -67,10 +67,9 @@ def test_at_the_limit_the_run_pauses_with_what_is_used_and_what_the_next_call_co
     (question,) = play.result.interrupts
     assert (play.result.status, question.kind, question.stage) == ("paused", "limit", "|> Bot.two")
     assert question.message == (
-        f"MaxSpend(0.001, {ASKS}) of policy Guard: $0.00075 of $0.001 are used; Bot.two may cost $0.00061 more; "
-        "add how much?"
+        "Policy Guard: $0.00075 of $0.001 are used; Bot.two may cost $0.00061 more; add how much?"
     )
-    assert question.choices == ({"add": 0.01}, "stop")
+    assert question.choices == ({"add": 0.001}, "stop")
     assert question.to_json()["budget"] == {
         "policy": "Guard", "rule": f"MaxSpend(0.001, {ASKS})", "unit": "usd",
         "limit": 0.001, "spent": 0.00075, "next": pytest.approx(0.0006096),
@@ -95,7 +94,7 @@ def test_the_runs_own_limit_asks_too() -> None:
     program = TWO.replace("  requires Guard\n", "")
     play = Play(program, {"x": "t"}, {"add": 0.5}, max_spend=Decimal("0.001"), on_limit="ask")
     assert play.result.status == "completed"
-    assert play.asked[0].message.startswith("MaxSpend(0.001) of the run: $0.00075 of $0.001 are used")
+    assert play.asked[0].message.startswith("This run: $0.00075 of $0.001 are used")
 
 
 def test_a_limit_that_says_nothing_fails_as_before() -> None:

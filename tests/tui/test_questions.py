@@ -102,3 +102,41 @@ def test_a_doubt_is_settled_by_one_of_three_answers_and_by_no_slip(text: str, br
     question = asked(kind="in_doubt", choices=("retry", "fail"))
     assert question.read(text).broken == broken
     assert not question.takes_text
+
+
+# --- what Halo itself asks ----------------------------------------------------------------------------------
+
+BUDGET = {"policy": "Guard", "rule": "MaxSpend(1)", "unit": "usd", "limit": 1, "spent": 0.98, "next": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "note", "broken"),
+    [
+        ("0.5", {"add": 0.5}, "allows $0.50 more", False),
+        ('{"add": 2}', {"add": 2}, "allows $2.00 more", False),
+        ("Stop", "stop", "allows no more", False),
+        ("-1", {"add": -1}, 'answer {"add": 0.5} with an amount of your own, or "stop"', True),
+        ("", "", 'answer {"add": 0.5} with an amount of your own, or "stop"', True),
+    ],
+)
+def test_a_limit_is_answered_with_an_amount_or_stop(text: str, value: Json, note: str, broken: bool) -> None:
+    question = asked(kind="limit", choices=({"add": 1}, "stop"), budget=BUDGET)
+    assert question.read(text) == Reading(value, note, broken)
+    assert not question.takes_text
+    assert [choice.label for choice in question.choices] == ["add 1", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("text", "note", "broken"),
+    [
+        ("Approve", "approves the call", False),
+        ("yes", "approves the call", False),
+        ("true", "approves the call", False),
+        ("aprove", "refuses the call", False),
+        ("refuse", "refuses the call", False),
+        (" ", "answer approve or refuse", True),
+    ],
+)
+def test_an_approval_says_what_a_typed_answer_comes_to(text: str, note: str, broken: bool) -> None:
+    reading = asked(kind="approve", choices=("approve", "refuse")).read(text)
+    assert (reading.note, reading.broken) == (note, broken)
