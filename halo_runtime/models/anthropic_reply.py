@@ -23,10 +23,10 @@ from halo_runtime.models.chat import (
     ToolNames,
     count,
     told_failure,
-    valid_text,
 )
 from halo_runtime.models.spending import used
 from halo_runtime.models.streams import Event, Events
+from halo_runtime.models.surrogates import Mended, valid_text
 
 _STOPS: Final[dict[str, Stop]] = {
     "max_tokens": "length",
@@ -198,7 +198,9 @@ class _Block:
     pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     def document(self) -> JsonObject:
-        grown = {name: str(self.start.get(name) or "") + "".join(texts) for name, texts in self.pieces.items()}
+        grown = {
+            name: valid_text(str(self.start.get(name) or "") + "".join(texts)) for name, texts in self.pieces.items()
+        }
         arguments = grown.pop("partial_json", None)
         if arguments is not None:
             grown["input"] = _parsed(arguments)
@@ -220,7 +222,7 @@ class MessageStream:
     def __init__(
         self, on_delta: OnDelta | None, refuse: Refuse, failure: Callable[[int, JsonObject], ModelError]
     ) -> None:
-        self._on_delta = on_delta
+        self._shown = Mended(on_delta)
         self._refuse = refuse
         self._failure = failure
         self._events = Events()
@@ -247,6 +249,7 @@ class MessageStream:
         self._take(self._events.end())
         if not self._complete:
             raise self._refuse("ended its stream before its answer was complete", retryable=True)
+        self._shown.end()
         return self._message | {"content": [block.document() for block in self._blocks]}
 
     def _take(self, events: list[Event]) -> None:
@@ -282,8 +285,8 @@ class MessageStream:
         if name is None or not isinstance(text, str):
             return
         block.pieces.setdefault(name, []).append(text)
-        if name == "text" and text and self._on_delta is not None:
-            self._on_delta(valid_text(text))
+        if name == "text":
+            self._shown.feed(text)
 
     def _end(self, event: JsonObject) -> None:
         """Take why the message ended, and its usage: the numbers are totals, and may leave out what was told first."""

@@ -17,7 +17,8 @@ from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.anthropic_schema import NotExpressible, parameters, structured
 from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec
-from halo_runtime.models.chat import ToolNames, valid_text
+from halo_runtime.models.chat import ToolNames
+from halo_runtime.models.surrogates import valid_text
 from halo_runtime.models.turns import UNFINISHED
 
 WIRE: Final = "anthropic"

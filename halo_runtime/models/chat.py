@@ -16,6 +16,7 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Stop, ToolCall, Usage
 from halo_runtime.models.openai_schema import MAX_NAME, described
 from halo_runtime.models.spending import used
+from halo_runtime.models.surrogates import valid_text
 
 ToolNames: TypeAlias = Mapping[str, str]
 """Function name in Halo → its name on the wire."""
@@ -29,7 +30,6 @@ Fail: TypeAlias = Callable[[int, JsonObject], ModelError]
 MAX_TOLD: Final = 500
 """Characters of a service's own message that go into ours."""
 _ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
 """Reasons to stop that mean more than an end; servers are free to invent others."""
 
@@ -125,11 +125,6 @@ def _read(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     return _reply(document, text or "", calls, "tool" if calls else _STOPS.get(finish, "end"))
 
 
-def valid_text(text: str) -> str:
-    """The text with halves of surrogate pairs replaced: models that are cut off send them, UTF-8 has none."""
-    return _SURROGATE.sub("\ufffd", text)
-
-
 def _message(message: Message, names: ToolNames) -> JsonObject:
     wire: JsonObject = {"role": message.role, "content": valid_text(message.content)}
     if message.tool_calls:
@@ -203,10 +198,16 @@ def _first(choices: Json) -> JsonObject | None:
 
 def content_text(content: Json) -> str | None:
     """The text of a message: a string, or the text parts of a list of parts; None for none at all."""
+    text = raw_text(content)
+    return None if text is None else valid_text(text)
+
+
+def raw_text(content: Json) -> str | None:
+    """As `content_text`, of a piece of a message, which may begin or end in the middle of a character."""
     if is_list(content):
         parts = [part["text"] for part in content if is_object(part) and isinstance(part.get("text"), str)]
         content = "".join(parts) if parts else None
-    return valid_text(content) if isinstance(content, str) else None
+    return content if isinstance(content, str) else None
 
 
 def _tool_calls(calls: Json, names: ToolNames) -> tuple[ToolCall, ...]:

@@ -8,8 +8,9 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import OnDelta
-from halo_runtime.models.chat import Fail, Refuse, check_reported, content_text, count, valid_text
+from halo_runtime.models.chat import Fail, Refuse, check_reported, count, raw_text
 from halo_runtime.models.streams import Event, Events
+from halo_runtime.models.surrogates import Mended, valid_text
 
 _DONE: Final = "[DONE]"
 _GROWING: Final = frozenset({"reasoning.text", "reasoning.summary"})
@@ -23,7 +24,7 @@ class CompletionStream:
     """
 
     def __init__(self, on_delta: OnDelta | None, refuse: Refuse, fail: Fail) -> None:
-        self._on_delta = on_delta
+        self._shown = Mended(on_delta)
         self._refuse = refuse
         self._fail = fail
         self._events = Events()
@@ -47,6 +48,7 @@ class CompletionStream:
         self._take_events(self._events.end())
         if not self._done and self._finish is None:
             raise self._refuse("ended its stream before its answer was complete", retryable=True)
+        self._shown.end()
         message: JsonObject = {
             "content": "".join(self._content) or None,
             "refusal": "".join(self._refusal) or None,
@@ -83,19 +85,17 @@ class CompletionStream:
         delta: Json = choice.get("delta")
         if not is_object(delta):
             return
-        self._tell(self._content, content_text(delta.get("content")))
-        self._tell(self._refusal, content_text(delta.get("refusal")))
+        self._tell(self._content, raw_text(delta.get("content")))
+        self._tell(self._refusal, raw_text(delta.get("refusal")))
         for call in _objects(delta.get("tool_calls")):
             self._calls.take(call)
         for detail in _objects(delta.get("reasoning_details")):
             _grow(self._reasoning, detail)
 
     def _tell(self, texts: list[str], text: str | None) -> None:
-        if not text:
-            return
-        texts.append(text)
-        if self._on_delta is not None:
-            self._on_delta(text)
+        if text:
+            texts.append(text)
+            self._shown.feed(text)
 
 
 @dataclass
@@ -140,7 +140,7 @@ class _Calls:
         call = self._meant(count(fragment.get("index")), id_, name)
         call.id, call.name = call.id or id_, call.name or name
         arguments: Json = function.get("arguments")
-        text = json.dumps(arguments, ensure_ascii=False) if is_object(arguments) else _word(arguments)
+        text = json.dumps(arguments, ensure_ascii=False) if is_object(arguments) else raw_text(arguments)
         call.arguments += [text] if text else []
 
     def documents(self) -> list[JsonObject]:

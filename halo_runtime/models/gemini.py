@@ -135,6 +135,9 @@ class Gemini:
             if answer.continuation is None:
                 break
             await exchange.hold(body | {"continuationToken": answer.continuation})
+        rest = answer.end()
+        if rest and on_delta is not None:
+            on_delta(rest)
         reply = answer.reply()
         return replace(reply, warnings=warnings + reply.warnings)
 

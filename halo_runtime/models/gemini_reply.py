@@ -13,9 +13,10 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, WARNINGS, Refuse, ToolNames, count, valid_text
+from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, WARNINGS, Refuse, ToolNames, count
 from halo_runtime.models.gemini_request import Layout
 from halo_runtime.models.spending import used
+from halo_runtime.models.surrogates import Mended, valid_text
 
 _FILTERED: Final = "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT"
 _STOPS: Final[dict[str | None, Stop]] = {
@@ -54,6 +55,7 @@ class Answer:
     _layout: list[JsonObject] = field(default_factory=list[JsonObject])
     _usage: dict[int, Usage] = field(default_factory=dict[int, Usage])
     _exchanges: int = 0
+    _mended: Mended = field(default_factory=Mended)
 
     def begin(self) -> None:
         """An exchange begins: its usage is counted apart, and its end is to come."""
@@ -83,8 +85,16 @@ class Answer:
         candidate: Json = candidates[0] if is_list(candidates) and candidates else None
         return self._take_candidate(candidate) if is_object(candidate) else ""
 
+    def end(self) -> str:
+        """The text that was held back for the rest of a character, where none came."""
+        rest = self._mended.end()
+        if rest:
+            self._add_text(rest, {})
+        return rest
+
     def reply(self) -> ModelReply:
         """All that came as one reply; raises where it cannot be used."""
+        self.end()
         usage = _sum([self._usage.get(number + 1, Usage()) for number in range(self._exchanges)])
         with used(usage):
             self._check_answered()
@@ -117,10 +127,12 @@ class Answer:
         call: Json = part.get("functionCall")
         name = _string(call.get("name")) if is_object(call) else None
         if is_object(call) and name is not None:
+            rest = self.end()
             self._layout.append({"call": len(self._calls), **signed})
             self._add_call(name, call)
-            return ""
-        text = _string(part.get("text")) or ""
+            return rest
+        raw: Json = part.get("text")
+        text = self._mended.feed(raw if isinstance(raw, str) else "")
         self._add_text(text, signed)
         return text
 

@@ -13,7 +13,8 @@ from typing import Final
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelRequest, ToolCall, ToolSpec
-from halo_runtime.models.chat import ToolNames, valid_text
+from halo_runtime.models.chat import ToolNames
+from halo_runtime.models.surrogates import valid_text
 
 WIRE: Final = "gemini"
 """This wire format's key in `ModelReply.opaque`."""

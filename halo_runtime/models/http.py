@@ -23,6 +23,7 @@ from halo_runtime.models.base import Usage
 from halo_runtime.models.complaints import CONTEXT_FULL, read_complaint
 from halo_runtime.models.refusals import SHORTEN, may_pass, usual_advice
 from halo_runtime.models.retry import retry_after
+from halo_runtime.models.surrogates import valid_text
 from halo_runtime.models.troubles import detail_of, is_the_proxys, through, trouble_of
 from halo_runtime.models.wire import STANDING, Response, UnusableURL, to_send
 from halo_runtime.redaction import Redactor
@@ -168,7 +169,7 @@ class JsonService:
     ) -> AsyncGenerator[Response]:
         content = b""
         if body is not None:
-            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+            content = valid_text(json.dumps(body, ensure_ascii=False, allow_nan=False)).encode()
         url = path if "://" in path else self.endpoint.url + path
         limits = {"connect": self.endpoint.connect_seconds, "read": idle}
         request = to_send(method, url, {**self._headers, **(headers or {})}, content, limits)
@@ -186,12 +187,18 @@ class JsonService:
 
         async with aclosing(self._bounded(response)) as parts:
             async for part in parts:
-                if receive(part):
+                if self._received(receive, part):
                     break
             with suppress(TimeoutError, *FAILURES):  # the answer is whole, whatever becomes of its connection
                 async with asyncio.timeout(DRAIN_SECONDS):
                     async for _ in parts:
                         pass
+
+    def _received(self, receive: Receive, part: bytes) -> bool:
+        try:
+            return receive(part)
+        except UnicodeDecodeError:
+            raise self.error("streamed bytes that are no UTF-8", retryable=True) from None
 
     async def _bounded(self, response: Response) -> AsyncGenerator[bytes]:
         received = 0

@@ -22,7 +22,8 @@ from typing import Any, Final
 from halo_runtime.errors import Fault, ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
-from halo_runtime.models.chat import read_reply, request_body, tool_names, valid_text
+from halo_runtime.models.chat import read_reply, request_body, tool_names
+from halo_runtime.models.surrogates import Mended, valid_text
 
 MODEL_NAME: Final = "smollm2"
 GGUF: Final = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -119,6 +120,10 @@ class _Generation:
     finish: Json = None
     usage: Json = None
     error: Json = None
+    shown: Mended = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.shown = Mended(None if self.on_delta is None else self._tell)
 
     def receive(self, chunk: JsonObject) -> bool:
         """Take one piece of the stream; true stops the generation."""
@@ -133,14 +138,18 @@ class _Generation:
         """The `chat.completion` that the pieces make."""
         if is_object(self.error):
             raise _refuse(f"refused the request: {self.error.get('message')}")
+        self.shown.end()
         choice: JsonObject = {"finish_reason": self.finish, "message": {"content": "".join(self.parts)}}
         return {"choices": [choice], "usage": self.usage}
 
     def _take(self, text: str) -> None:
         if text and not self.abandoned.is_set():
             self.parts.append(text)
-            if self.on_delta is not None:
-                self.loop.call_soon_threadsafe(self.on_delta, text)
+            self.shown.feed(text)
+
+    def _tell(self, text: str) -> None:
+        if self.on_delta is not None and not self.abandoned.is_set():
+            self.loop.call_soon_threadsafe(self.on_delta, text)
 
 
 class _Model:

@@ -19,9 +19,10 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta
-from halo_runtime.models.chat import ToolNames, offered, read_reply, tool_names, valid_text
+from halo_runtime.models.chat import ToolNames, offered, read_reply, tool_names
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Lines
+from halo_runtime.models.surrogates import Mended, valid_text
 
 HOST_VARIABLE: Final = "OLLAMA_HOST"
 KEY_VARIABLE: Final = "OLLAMA_API_KEY"
@@ -112,7 +113,7 @@ class _Turn:
 
     def __init__(self, service: JsonService, on_delta: OnDelta | None) -> None:
         self._service = service
-        self._on_delta = on_delta
+        self._shown = Mended(on_delta)
         self._lines = Lines()
         self._content: list[str] = []
         self._thinking: list[str] = []
@@ -149,13 +150,13 @@ class _Turn:
         self._thinking += _texts(message.get("thinking"))
         for text in _texts(message.get("content")):
             self._content.append(text)
-            if self._on_delta is not None:
-                self._on_delta(valid_text(text))
+            self._shown.feed(text)
 
     def completion(self) -> JsonObject:
         """The turn as a `chat.completion`, which chat.py reads; ModelError for one that was not ended."""
         if not self._done:
             raise self._service.error("ended its answer before it was complete", retryable=True)
+        self._shown.end()
         message: JsonObject = {"content": "".join(self._content) or None, "tool_calls": self._calls}
         return {
             "model": self._last.get("model"),

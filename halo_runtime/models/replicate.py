@@ -19,9 +19,10 @@ from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta, Usage
-from halo_runtime.models.chat import count, valid_text
+from halo_runtime.models.chat import count
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Events
+from halo_runtime.models.surrogates import Mended, valid_text
 
 DEFAULT_URL: Final = "https://api.replicate.com"
 KEY_VARIABLE: Final = "REPLICATE_API_TOKEN"
@@ -145,7 +146,7 @@ class Replicate:
         try:
             while prediction.get("status") not in _ENDED:
                 if following is None or following.done():
-                    shown.up_to(_text(prediction.get("output")) or "")
+                    shown.up_to(Mended().feed(_text(prediction.get("output")) or ""))
                     await asyncio.sleep(wait)
                     wait = min(wait * GROWTH, self._interval * MAX_GROWTH)
                 else:
@@ -155,7 +156,7 @@ class Replicate:
             if following is not None:
                 following.cancel()
                 await asyncio.gather(following, return_exceptions=True)
-        shown.up_to(_text(prediction.get("output")) or "")
+        shown.up_to(valid_text(_text(prediction.get("output")) or ""))
         return prediction
 
     async def _look(self, id_: str) -> JsonObject:
@@ -216,7 +217,7 @@ class Replicate:
         usage, model = _usage(prediction.get("metrics")), prediction.get("model")
         cut = request.max_tokens is not None and (usage.output or 0) >= request.max_tokens
         return ModelReply(
-            text=text,
+            text=valid_text(text),
             stop="length" if cut else "end",
             usage=usage,
             model_used=model if isinstance(model, str) else None,
@@ -316,7 +317,7 @@ def _text(output: Json) -> str | None:
     pieces = output if is_list(output) else [output]
     if not all(isinstance(piece, str) for piece in pieces):
         return None
-    return valid_text("".join(pieces))
+    return "".join(pieces)
 
 
 def _usage(metrics: Json) -> Usage:

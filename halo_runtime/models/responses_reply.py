@@ -20,10 +20,10 @@ from halo_runtime.models.chat import (
     is_json,
     reported_status,
     told_failure,
-    valid_text,
 )
 from halo_runtime.models.responses_request import WIRE, is_answer, objects, told
 from halo_runtime.models.spending import used
+from halo_runtime.models.surrogates import valid_text
 
 _REASONS: Final[dict[Json, Stop]] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 """Why a response is incomplete; the service may invent other reasons."""

@@ -11,8 +11,9 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelRequest, ToolSpec
-from halo_runtime.models.chat import ToolNames, valid_text
+from halo_runtime.models.chat import ToolNames
 from halo_runtime.models.openai_schema import can_be_strict, described
+from halo_runtime.models.surrogates import valid_text
 from halo_runtime.models.turns import answered
 
 WIRE: Final = "responses"

@@ -8,10 +8,11 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import OnDelta
-from halo_runtime.models.chat import Fail, Refuse, count, valid_text
+from halo_runtime.models.chat import Fail, Refuse, count
 from halo_runtime.models.responses_reply import check_response
 from halo_runtime.models.responses_request import is_answer
 from halo_runtime.models.streams import Event, Events
+from halo_runtime.models.surrogates import Mended
 
 _DONE: Final = "[DONE]"
 """Not OpenAI's, but some servers end every stream with it."""
@@ -26,7 +27,7 @@ class ResponseStream:
     """
 
     def __init__(self, on_delta: OnDelta | None, refuse: Refuse, fail: Fail) -> None:
-        self._on_delta = on_delta
+        self._shown = Mended(on_delta)
         self._refuse = refuse
         self._fail = fail
         self._events = Events()
@@ -52,6 +53,7 @@ class ResponseStream:
         self._take_events(self._events.end())
         if self._response is None:
             raise self._refuse("ended its stream before its answer was complete", retryable=True)
+        self._shown.end()
         items = self._response.get("output") or [self._items[place] for place in sorted(self._items)]
         return self._response | {"output": items}
 
@@ -89,8 +91,8 @@ class ResponseStream:
     def _tell(self, event: JsonObject) -> None:
         text: Json = event.get("delta")
         aside = count(event.get("output_index")) in self._asides
-        if isinstance(text, str) and text and not aside and self._on_delta is not None:
-            self._on_delta(valid_text(text))
+        if isinstance(text, str) and text and not aside:
+            self._shown.feed(text)
 
     def _end(self, event: JsonObject) -> None:
         response: Json = event.get("response")

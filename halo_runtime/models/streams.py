@@ -16,10 +16,10 @@ _LINE_END: Final = re.compile("\r\n|\n|\r")
 
 
 class Lines:
-    """Cuts a stream of UTF-8 into lines. Invalid bytes become replacement characters; a first BOM is dropped."""
+    """Cuts a stream of UTF-8 into lines; a first BOM is dropped. Bytes that are none raise UnicodeDecodeError."""
 
     def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")("strict")
         self._parts: list[str] = []
         self._half = ""
 
@@ -30,8 +30,12 @@ class Lines:
         return self._cut(text.removesuffix("\r"))
 
     def end(self) -> list[str]:
-        """What is left when the stream ends: the last line, where it has no end of its own."""
-        lines = self._cut(self._half + self._decoder.decode(b"", final=True))
+        """What is left when the stream ends: the last line, where it has no end of its own.
+
+        A replacement character stands for one that was begun: with it the line is no JSON.
+        """
+        begun, _ = self._decoder.getstate()
+        lines = self._cut(self._half + ("\ufffd" if begun else ""))
         rest = "".join(self._parts)
         self._parts, self._half = [], ""
         return [*lines, rest] if rest else lines

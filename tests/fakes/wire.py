@@ -62,8 +62,11 @@ def reply(document: Any, status: int = 200, **more: Any) -> Answer:
 
 
 def crumbs(text: str | bytes, size: int = 3) -> tuple[bytes, ...]:
-    """A body in pieces of `size` bytes: they end inside characters, escapes and line ends."""
-    whole = text.encode() if isinstance(text, str) else text
+    """A body in pieces of `size` bytes: they end inside characters, escapes and line ends.
+
+    Halves of surrogate pairs are written as JSON's escapes.
+    """
+    whole = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
     return tuple(whole[start : start + size] for start in range(0, len(whole), size))
 
 

@@ -263,12 +263,6 @@ async def test_a_stream_without_end_is_dropped(server: FakeOllama) -> None:
     await service.close()
 
 
-async def test_bytes_that_are_no_utf_8_become_replacement_characters(server: FakeOllama) -> None:
-    body = text("a?b").whole.body.replace(b"?", b"\xff")
-    server.answer(Answer(pieces=(body,), content_type=NDJSON))
-    assert (await complete(server, ask(), [])).text == "a\ufffdb"
-
-
 # --- refusals and failures --------------------------------------------------------------------------------------------
 
 

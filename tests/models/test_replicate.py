@@ -150,6 +150,15 @@ async def test_without_a_stream_what_looks_find_is_shown_as_it_grows(server: Fak
     assert deltas == list(OUTPUT)
 
 
+async def test_a_look_at_an_output_in_the_middle_of_a_character_shows_it_when_it_is_whole(
+    server: FakeReplicate,
+) -> None:
+    server.predict({"status": "processing", "output": ["x\ud83d"]}, succeeded("x\ud83d", "\ude00y"))
+    told: list[str] = []
+    assert (await complete(server, ask(), told)).text == "x😀y"
+    assert told == ["x", "😀y"]
+
+
 @pytest.mark.parametrize(
     "stream",
     [

@@ -77,6 +77,30 @@ async def test_a_text_comes_as_it_is_told(kit: Kit, streams: bool) -> None:
     assert len(told) > 1 if streams else len(told) == 1
 
 
+@pytest.mark.parametrize(
+    ("kit", "streams"),
+    [(kit, streams) for kit in SERVICES for streams in (True, False) if not (streams and kit.name == "replicate")],
+    ids=lambda given: given.name if isinstance(given, Kit) else "streamed" if given else "whole",
+)
+@pytest.mark.parametrize("before", ["", "a"])
+async def test_a_character_that_was_cut_in_two_is_whole_again(kit: Kit, streams: bool, before: str) -> None:
+    said = before + "\ud83d\ude00" * 3 + "y\ud83d\ud83d"
+    async with kit.start() as server:
+        kit.order(server, Turn(said), streams=streams)
+        result, told = await run(PLAIN, kit, kit.env(server))
+    assert result.raise_for_status().output == "".join(told) == f"{before}😀😀😀y\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("kit", [kit for kit in SERVICES if kit.name != "replicate"], ids=lambda kit: kit.name)
+async def test_a_stream_that_is_no_utf_8_is_an_error(kit: Kit) -> None:
+    kind = "application/x-ndjson" if kit.name == "ollama" else "text/event-stream"
+    async with kit.start() as server:
+        server.answer(Answer(content_type=kind, body=b'data: {"a": "\xff\xfe"}\n\n'))
+        error = await failed(kit, kit.env(server))
+    assert "streamed bytes that are no UTF-8" in error.message
+    assert error.retryable
+
+
 @every_service
 @in_both_ways
 async def test_a_result_keeps_to_its_schema(kit: Kit, streams: bool) -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halo_runtime.models.streams import Event, Events, Lines
+from halo_runtime.models.surrogates import Mended, valid_text
 
 TEXTS = st.text(st.sampled_from("ab:é😀 \n\r\u2028\x85\x0b\x0c\ufeff"), max_size=40)
 STREAMS = st.lists(
@@ -72,8 +73,28 @@ def test_events_are_read_by_the_standard(text: str, expected: list[Event]) -> No
     assert events([bytes([byte]) for byte in text.encode()]) == expected
 
 
-def test_bytes_that_are_no_utf_8_become_replacement_characters() -> None:
-    assert lines([b"a\xff\xe2\x82", b"b\n\xf0\x9f"]) == ["a\ufffd\ufffdb", "\ufffd"]
+@pytest.mark.parametrize("part", [b"a\xff", b"\xe2\x82b", b"\xed\xa0\xbd\n"])
+def test_bytes_that_are_no_utf_8_are_an_error(part: bytes) -> None:
+    with pytest.raises(UnicodeDecodeError):
+        lines([b"x\n", part])
+
+
+def test_a_character_that_was_begun_when_the_stream_ended_is_seen() -> None:
+    assert lines([b"a\n\xf0\x9f"]) == ["a", "\ufffd"]
+
+
+@given(st.text(st.sampled_from("ab\ud83d\ude00\udbff\udc00😀é"), max_size=20), st.data())
+@settings(max_examples=150)
+def test_text_in_pieces_is_mended_as_the_whole_is(text: str, data: st.DataObject) -> None:
+    shown: list[str] = []
+    mended, rest = Mended(shown.append), text
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        mended.feed(rest[:size])
+        rest = rest[size:]
+    mended.end()
+    assert "".join(shown) == valid_text(text) == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    "".join(shown).encode()
 
 
 def test_a_line_is_handed_out_as_soon_as_it_ends() -> None:
