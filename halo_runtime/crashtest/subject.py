@@ -115,6 +115,8 @@ class Attempt:
             if question.kind == "in_doubt":
                 return _became_of(question, self.diary)
             moments.reach("question", question.path)
+            if question.kind == "limit":  # what a kill took counts, so a killed run comes to its limits earlier
+                return question.choices[0]
             known = given[question.path] if question.path in given else subject.answers(question)
             return PAUSE if isinstance(known, Missing) else known
 

@@ -101,7 +101,7 @@ def request_need(request: ModelRequest, price: PriceOf) -> Need:
 def spent_on(request: ModelRequest, reply: ModelReply, price: PriceOf) -> Spent:
     """What a request has used that was answered. What the service did not say, or cannot be, is not nothing."""
     own = reply.cost if reply.cost is not None and reply.cost.is_finite() and reply.cost >= 0 else None
-    made = 0 if reply.usage.output is not None else _tokens_made(reply)
+    made = 0 if _credible(reply.usage.output) is not None else _tokens_made(reply)
     return _spent(request, reply.usage, made, own, price)
 
 
@@ -111,15 +111,21 @@ def spent_in_vain(request: ModelRequest, usage: Usage, price: PriceOf) -> Spent:
 
 
 def _spent(request: ModelRequest, usage: Usage, made: int, own: Decimal | None, price: PriceOf) -> Spent:
-    estimated = usage.input is None or usage.output is None
+    given, answered = _credible(usage.input), _credible(usage.output)
+    estimated = given is None or answered is None
     whole = Usage(
-        _tokens_sent(request) if usage.input is None else max(0, usage.input),
-        made if usage.output is None else max(0, usage.output),
+        _tokens_sent(request) if given is None else given,
+        made if answered is None else answered,
         max(0, usage.cached or 0),
         usage.reasoning,
         max(0, usage.cache_written or 0),
     )
     return Spent(whole, price(whole) if own is None else own, estimated)
+
+
+def _credible(tokens: int | None) -> int | None:
+    """A number of tokens that can be one."""
+    return tokens if tokens is not None and tokens >= 0 else None
 
 
 TOOL_CALL: Final = Need(Use(tool_calls=1), Use(tool_calls=1), bounded=True)

@@ -107,6 +107,15 @@ def test_a_budget_that_leaves_no_room_for_a_repeated_call_does_not_hold(capsys: 
     assert out.endswith("2 of 6 boundaries do not hold (undisturbed: completed, 1 effect, $0.0002)\n")
 
 
+def test_a_budget_that_asks_is_raised_so_that_a_run_is_tried_behind_it_too(capsys: Captured) -> None:
+    Path("p.halo").write_text(
+        'policy Budget : MaxCalls(1, onLimit: "ask")\n\nagent Bot [openai/gpt-4o-mini]\n  requires Budget\n\n'
+        "pipeline Main(text: String) -> Result: text |> Bot.draft() |> Bot.draft()\n"
+    )
+    assert main(CRASHTEST) == 0
+    assert "boundaries, all hold: each run ended as the one that nobody killed (completed" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("program", "message"),
     [
