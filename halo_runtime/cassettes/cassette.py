@@ -96,6 +96,10 @@ class Cassette:
             raise self._miss(asked, key, entry)
         return await self._recorded(asked, live)
 
+    async def all_under(self, run: str, path: str) -> None:
+        """Wait until the recorded exchanges under `path` have had their turn in a run."""
+        await self._library.all_under(run, path)
+
     def heard(self, asked: Asked, outcome: Outcome, result: Json) -> None:
         """An exchange whose result a journal gave: it is as if it had been made here. Raises StoreError."""
         if outcome == "failed" and result["type"] not in ERRORS:
@@ -266,6 +270,12 @@ class _Library:
             await asyncio.sleep(0)
             idle = idle + 1 if self._came == before else 0
         return entry.outcome != "cancelled"
+
+    async def all_under(self, run: str, path: str) -> None:
+        """Wait until the exchanges under `path` have come, of each recorded run that answers this one."""
+        for (asking, _), order in tuple(self._orders.items()):
+            if asking == run:
+                await order.all_under(path)
 
 
 def _structural(entry: Entry) -> list[tuple[int, str]]:

@@ -213,6 +213,10 @@ class Effects:
         await asyncio.get_running_loop().create_future()
         raise AssertionError("a future that nobody completes was completed")
 
+    async def all_under(self, path: str) -> None:
+        """Wait in a replay until what is recorded under `path` has ended (see ReplayOrder)."""
+        await self._order.all_under(path)
+
     def time_ran_out(self, path: str, error: TimeoutExceeded) -> None:
         """Record that the time limit of the pipeline at `path` ran out, so that a replay stops at the same place."""
         place = path + TIMEOUT

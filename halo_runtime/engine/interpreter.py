@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from halo_runtime.engine.controller import (
     PROCEED,
@@ -23,11 +22,9 @@ from halo_runtime.engine.expressions import Scope
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import StagePlan
 from halo_runtime.engine.reach import unfinished_calls
+from halo_runtime.engine.strand import STEPS_A_BREATH
 from halo_runtime.errors import HaloError, RunError
 from halo_runtime.json_types import Json
-
-STEPS_A_BREATH: Final = 256
-"""Stages after which time limits and signals get their turn: a run that waits for nothing would keep them out."""
 
 
 async def walk(frame: Frame) -> None:
@@ -54,14 +51,14 @@ async def _run_in_time(frame: Frame) -> None:
 
 
 async def _run(frame: Frame) -> None:
-    plan, run = frame.plan, frame.run
+    plan, strand = frame.plan, frame.strand
     begin(frame, frame)
-    step = _controlled_step if run.controlled else _step
+    step = _controlled_step if frame.run.controlled else _step
     index, count = 0, len(plan.stages)
     while index < count:
         index = await step(frame, plan.stages[index])
-        run.steps += 1
-        if run.steps % STEPS_A_BREATH == 0:
+        strand.steps += 1
+        if strand.steps % STEPS_A_BREATH == 0:
             await asyncio.sleep(0)
     if plan.output is not None:
         frame.flow(plan.output.check(frame.current), frame.current_origins)

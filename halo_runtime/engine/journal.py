@@ -22,6 +22,9 @@ Outcome: TypeAlias = Literal["done", "failed", "cancelled"]
 TIMEOUT: Final = "/timeout"
 """What the path of a time limit's record ends with, behind the path of its pipeline."""
 
+SHADOW: Final = "/shadow/"
+"""What stands in the path of a shadow's record between that of the call and the shadow's name."""
+
 LIMIT: Final = "limit"
 """What the paths of questions about budgets have behind the run's pipeline, where other paths have a stage."""
 

@@ -77,8 +77,6 @@ class Run:
     model: str | None = None
     scripted: bool = False
     cassette: Cassette | None = None
-    steps: int = 0
-    """Stage executions that have ended, nested ones too."""
     time_left: dict[str, float] = field(default_factory=dict[str, float])
     """Seconds of time limits that a run had left when it stopped, by pipeline call and limit."""
     limits: dict[str, TimeLimit] = field(default_factory=dict[str, "TimeLimit"])
@@ -164,6 +162,12 @@ class Run:
         from halo_runtime.cassettes.cassette import Asked  # only runs with a cassette pay for it
 
         return await self.cassette.exchange(Asked(self.run_id, path, kind, request()), live, hear)
+
+    async def all_under(self, path: str) -> None:
+        """Wait in a replay until what a journal or the cassette has under `path` has ended; then it may be cancelled."""
+        await self.effects.all_under(path)
+        if self.cassette is not None:
+            await self.cassette.all_under(self.run_id, path)
 
     def heard(self, path: str, kind: Kind, request: Callable[[], JsonObject]) -> None:
         """Tell the cassette how an exchange ended that a journal may have given."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from halo_runtime.engine.calls.written import written_in
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine, examine_messages, refuse
+from halo_runtime.engine.journal import SHADOW
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.strand import Strand
 from halo_runtime.errors import HaloError, TimeoutExceeded
@@ -49,7 +50,7 @@ class Shadows:
             guarded = PolicyCall(agent.name, request.method, agent.model, (*own, *asked.written))
             apart = frame.fork(Strand(), current=frame.current, origins=frame.current_origins)
             task = asyncio.create_task(
-                _run(apart, f"{path}/shadow/{agent.name}", agent, request, messages, guarded, line)
+                _run(apart, f"{path}{SHADOW}{agent.name}", agent, request, messages, guarded, line)
             )
             self._tasks[task] = agent.directives.timeout or GRACE_SECONDS
 

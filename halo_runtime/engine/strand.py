@@ -15,6 +15,9 @@ from halo_runtime.engine.needs import Use
 from halo_runtime.engine.trace import Chain
 from halo_runtime.json_types import JsonObject
 
+STEPS_A_BREATH: Final = 256
+"""Stages after which time limits and signals get their turn: a run that waits for nothing would keep them out."""
+
 _LISTS: Final = ("calls", "violations", "warnings", "events")
 """What grows from stage to stage. Shadows do not belong here: their lines change until the run's end."""
 
@@ -34,6 +37,7 @@ class Strand:
         "raises",
         "recorder",
         "shadow",
+        "steps",
         "uses",
         "violations",
         "warnings",
@@ -44,6 +48,8 @@ class Strand:
         self.recorder = recorder
         self._entries: list[tuple[str, str, str, str, str, Step | None]] = []
         self._told = [0] * len(_LISTS)
+        self.steps = 0
+        """Stage executions that have ended, nested ones too; those of parallel sequences count in theirs."""
         self.calls: list[JsonObject] = []
         self.violations: list[JsonObject] = []
         self.shadow: list[JsonObject] = []

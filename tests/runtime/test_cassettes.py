@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import random
 import stat
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -250,6 +251,27 @@ async def test_a_recorded_run_comes_out_the_same_with_nobody_to_ask(
     assert again.context == first.context
     assert repr(again.error) == repr(first.error)
     assert type(again.error) is not ReplayMiss
+
+
+@pytest.mark.parametrize("count", [2, 9, 40, 150])
+async def test_what_came_in_the_moment_of_a_failure_comes_from_the_cassette_too(count: int) -> None:
+    gates, numbers = [asyncio.Event() for _ in range(count)], itertools.count()
+
+    async def answer(request: ModelRequest) -> str:
+        number = next(numbers)
+        if number == count - 1:
+            for gate in random.Random(count).sample(gates, count):
+                gate.set()
+        await gates[number].wait()
+        if number % 7 == 1:
+            raise ModelError("broken", status=500)
+        return "fine"
+
+    text = f"{AGENT}pipeline One(y: Any) -> Result: y |> A.go()\n{MAIN}|* each(y in x, concurrency: 500) => One(y)"
+    first, again = await recorded_and_replayed(text, World(answer), list(range(count)))
+    assert str(first.error).startswith("broken")
+    assert again.context.trace == first.context.trace
+    assert again.context.meta["tokens"] == first.context.meta["tokens"]
 
 
 async def test_what_a_shadow_said_is_in_the_cassette_too() -> None:

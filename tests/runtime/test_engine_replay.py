@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -12,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import halo_lang
-from halo_runtime import Interrupt, Journal, RunResult, Runtime, ScriptedModel
+from halo_runtime import Interrupt, Journal, ModelError, RunResult, Runtime, ScriptedModel
 from halo_runtime.engine.events import ModelDelta, RunEvent
-from halo_runtime.models.base import ModelRequest
+from halo_runtime.models.base import ModelReply, ModelRequest, Usage
 from tests.runtime.runnable import Runnable
 from tests.runtime.support import FakeClock, StubModel, runtime, stubbed
 
@@ -133,6 +135,48 @@ async def test_a_shadow_gets_its_time_at_every_kind_of_end(end: str) -> None:
     result = await runtime({"A": "main", "S": "beside"}).run(program)
     (line,) = result.context.meta["shadow"]
     assert (line["agent"], line["for"], line["output"], line["error"]) == ("S", "A.go", "beside", None)
+
+
+# --- failures in one moment ---------------------------------------------------------------------------------
+
+
+def at_once(count: int, fails: Callable[[int], bool], answers: int | None = None) -> Callable[[ModelRequest], Any]:
+    """Answers so many of the first `count` requests, in one turn of the loop and in any order; some fail with 500."""
+    answers = count if answers is None else answers
+    numbers = iter(range(10**6))
+    gates = [asyncio.Event() for _ in range(count)]
+
+    async def answer(request: ModelRequest) -> ModelReply:
+        number = next(numbers)
+        if number == count - 1:
+            for gate in random.Random(count).sample(gates, answers):
+                gate.set()
+        if number < count:
+            await gates[number].wait()
+        else:
+            await asyncio.Event().wait()
+        if fails(number):
+            raise ModelError(f"broken {number}", status=500)
+        return ModelReply(f"{number}", usage=Usage(10, 1))
+
+    return answer
+
+
+@pytest.mark.parametrize("end", ["", " |> A.again(y)"])
+@pytest.mark.parametrize(("count", "answers"), [(2, 2), (8, 8), (8, 5), (40, 40), (40, 33), (300, 300)])
+async def test_what_came_in_the_moment_of_a_failure_comes_in_its_replay_too(count: int, answers: int, end: str) -> None:
+    text = f"""pipeline One(y: Any) -> Result: y |> A.go(y){end}
+    pipeline Main() -> Result: |* each(x in {list(range(count))}, concurrency: 500) => One(x)"""
+    result, replayed, _ = await twice(text, at_once(count, lambda number: number % 7 == 1, answers))
+    assert str(result.error).startswith("broken")
+    assert replayed.to_json() == result.to_json()
+
+
+async def test_a_failure_in_a_block_whose_failures_stay_is_replayed_too() -> None:
+    text = """pipeline One(y: Any) -> Result: y |* each(z in [0, 1, 2], concurrency: 500) => A.go(z)
+    pipeline Main() -> Result: |* each(x in [0, 1, 2, 3], concurrency: 500, onError: "keep") => One(x)"""
+    result, replayed, _ = await twice(text, at_once(12, lambda number: number % 5 == 1))
+    assert replayed.to_json() == result.to_json()
 
 
 # --- any interleaving ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ that do not fit, a rule that forbids it, a tool that failed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from halo_lang.catalog.signature import Signature
@@ -63,13 +63,17 @@ class ChosenTools:
 
     async def run(self, place: str, calls: Sequence[ToolCall], origins: Origins) -> tuple[Message, ...]:
         """The answers to the calls of one turn, each under `place`; `origins` is what their arguments came from."""
+
+        def before_stop() -> Awaitable[None]:
+            return self._frame.run.all_under(place)
+
         found = [await self._examined(f"{place}/call{number}", number, call) for number, call in enumerate(calls)]
         if any(isinstance(one, _Wanted) and one.approvals for one in found):
-            found = await all_of(self._allowed(one, origins) for one in found)
+            found = await all_of((self._allowed(one, origins) for one in found), before_stop)
         wanted = [one for one in found if isinstance(one, _Wanted)]
         new = sum(not self._frame.run.effects.is_known(one.place) for one in wanted)
         async with Turn(self._frame, self._guarded, new) as turn:
-            made = await all_of(self._made(one, origins, turn) for one in wanted)
+            made = await all_of((self._made(one, origins, turn) for one in wanted), before_stop)
         answers = dict(zip((one.place for one in wanted), made, strict=True))
         messages = (one if isinstance(one, Message) else answers[one.place] for one in found)
         return tuple(

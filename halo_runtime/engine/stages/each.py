@@ -46,7 +46,9 @@ class Each:
             view = frame.fork(strand, current=items[index], origins=origins, local_values=local)
             return await self._one(view, f"{path}/item{index}", items[index], index)
 
-        outcomes = await run_parallel(job, len(items), self.concurrency, frame.strand)
+        outcomes = await run_parallel(
+            job, len(items), self.concurrency, frame.strand, lambda: frame.run.all_under(path)
+        )
         outcome = _joined(outcomes)
         self.storage.store(frame, outcome)
         frame.flow(outcome.value, outcome.origins)

@@ -34,7 +34,9 @@ class FanOut:
             view = frame.fork(strand, current=frame.current, origins=frame.current_origins)
             return await run_item(view, self.items[index].call, f"{path}/arm{index}", self.info.place.line)
 
-        outcomes = await run_parallel(job, len(self.items), len(self.items), frame.strand)
+        outcomes = await run_parallel(
+            job, len(self.items), len(self.items), frame.strand, lambda: frame.run.all_under(path)
+        )
         for item, outcome in zip(self.items, outcomes, strict=True):
             item.storage.store(frame, outcome)
         merged = {item.key: outcome.value for item, outcome in zip(self.items, outcomes, strict=True)}
