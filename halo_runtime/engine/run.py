@@ -164,7 +164,7 @@ class Run:
         return await self.cassette.exchange(Asked(self.run_id, path, kind, request()), live, hear)
 
     async def all_under(self, path: str) -> None:
-        """Wait in a replay until what a journal or the cassette has under `path` has ended; then it may be cancelled."""
+        """Wait in a replay until what a journal or the cassette has under `path` has come, before it is cancelled."""
         await self.effects.all_under(path)
         if self.cassette is not None:
             await self.cassette.all_under(self.run_id, path)
