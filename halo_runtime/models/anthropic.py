@@ -27,7 +27,7 @@ PATH: Final = "/v1/messages"
 MAX_WHOLE: Final = 21_333
 """Tokens up to which an answer is sure to come whole within ten minutes; above, it is streamed in any case."""
 
-IDLE_SECONDS: Final = 120.0
+FIRST_SECONDS: Final = 120.0
 """The service sends pings where it has nothing else to say."""
 STREAM_SECONDS: Final = 3600.0
 """What the longest answer of any model may take."""
@@ -129,6 +129,6 @@ def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
         url_variable=URL_VARIABLE,
         headers=headers,
         secrets=(key,) if key else (),
-        idle_seconds=IDLE_SECONDS,
+        first_seconds=FIRST_SECONDS,
         stream_seconds=STREAM_SECONDS,
     )

@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import Final
 
 from halo_lang.records import record
-from halo_runtime.models.http import Endpoint
+from halo_runtime.models.http import FIRST_SECONDS, IDLE_SECONDS, TOTAL_SECONDS, Endpoint
 from halo_runtime.models.openai_families import ANY, OPENAI_FAMILIES, OPENROUTER_FAMILIES, Family, family_of
 
 
@@ -33,7 +33,8 @@ class ChatService:
     families: tuple[Family, ...] = (ANY,)
     account: Mapping[str, str] = field(default_factory=dict[str, str])
     advice: Mapping[int | str, str] = field(default_factory=dict[int | str, str])
-    idle_seconds: float | None = None
+    first_seconds: float = FIRST_SECONDS
+    idle_seconds: float = IDLE_SECONDS
     asks_for_usage: bool = False
     strict: bool = True
     insists: bool = False
@@ -59,6 +60,7 @@ class ChatService:
             headers={name: value for name, value in headers.items() if value},
             secrets=(key,) if key else (),
             advice=self.advice,
+            first_seconds=self.first_seconds,
             idle_seconds=self.idle_seconds,
         )
 
@@ -87,6 +89,8 @@ OPENAI: Final = ChatService(
     endings=((_ONLY_HOST, "/v1"),),
     families=OPENAI_FAMILIES,
     account={"OPENAI_ORG_ID": "openai-organization", "OPENAI_PROJECT_ID": "openai-project"},
+    first_seconds=TOTAL_SECONDS,  # its models, and servers that read a long prompt, say nothing meanwhile
+    idle_seconds=300.0,  # nor between the items of a response
     asks_for_usage=True,
     responses=True,
 )
@@ -101,7 +105,7 @@ OPENROUTER: Final = ChatService(
     endings=((_ONLY_HOST, "/api/v1"), (r".*/api", "/v1")),
     families=OPENROUTER_FAMILIES,
     advice={403: "; it was flagged by moderation, or the account behind {key} may not use this model"},
-    idle_seconds=120.0,  # it sends comments while its models have nothing to say
+    first_seconds=120.0,  # it sends comments while its models have nothing to say
     insists=True,
     keeps_reasoning=True,
     key_path="/key",

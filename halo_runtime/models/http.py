@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 10.0
 TOTAL_SECONDS: Final = 600.0
+FIRST_SECONDS: Final = 300.0
+IDLE_SECONDS: Final = 120.0
+"""How long a stream may be silent before its first bytes, and after them."""
 DRAIN_SECONDS: Final = 0.25
 """How long the end of a stream is waited for once all is said, so that its connection can be used again."""
 MAX_RESPONSE_BYTES: Final = 32 * 1024 * 1024
@@ -49,7 +52,8 @@ class Endpoint:
 
     `headers` hold the key and are never shown. `key_variable` and `url_variable` name the environment variables that
     messages tell people to look at. `advice` is what to do here in place of the usual, by status or trouble.
-    An answer may take `total_seconds`, a streamed one `stream_seconds` where set, with no silence over `idle_seconds`.
+    An answer may take `total_seconds`, a streamed one `stream_seconds` where set; a stream may be silent for
+    `first_seconds` before its first bytes, and for `idle_seconds` after them.
     """
 
     service: str
@@ -62,7 +66,8 @@ class Endpoint:
     connect_seconds: float = CONNECT_SECONDS
     total_seconds: float = TOTAL_SECONDS
     stream_seconds: float | None = None
-    idle_seconds: float | None = None
+    first_seconds: float = FIRST_SECONDS
+    idle_seconds: float = IDLE_SECONDS
     max_bytes: int = MAX_RESPONSE_BYTES
 
     @property
@@ -137,11 +142,15 @@ class JsonService:
         """
         asked = {"accept": accepts, **(headers or {})}
         method = "GET" if body is None else "POST"
-        limit, idle = self.endpoint.stream_seconds, self.endpoint.idle_seconds
-        async with self._failures(seconds=limit), self._request(method, path, body, asked, idle) as response:
+        async with (
+            self._failures(seconds=self.endpoint.stream_seconds),
+            self._silence() as silence,
+            self._request(method, path, body, asked) as response,
+        ):
             if response.status >= 300 or _kind(response.headers) != accepts:
+                silence.allow(None)
                 return self._document(await self._whole(response))
-            await self._hand_over(response, receive)
+            await self._hand_over(response, receive, silence)
         return None
 
     async def close(self) -> None:
@@ -165,13 +174,12 @@ class JsonService:
         path: str,
         body: JsonObject | None = None,
         headers: Mapping[str, str] | None = None,
-        idle: float | None = None,
     ) -> AsyncGenerator[Response]:
         content = b""
         if body is not None:
             content = valid_text(json.dumps(body, ensure_ascii=False, allow_nan=False)).encode()
         url = path if "://" in path else self.endpoint.url + path
-        limits = {"connect": self.endpoint.connect_seconds, "read": idle}
+        limits = {"connect": self.endpoint.connect_seconds}
         request = to_send(method, url, {**self._headers, **(headers or {})}, content, limits)
         async with self._client().exchange(request) as response:
             yield Response(response)
@@ -182,13 +190,15 @@ class JsonService:
             received += part
         return Answer(response.status, response.headers, bytes(received))
 
-    async def _hand_over(self, response: Response, receive: Receive) -> None:
+    async def _hand_over(self, response: Response, receive: Receive, silence: _Silence) -> None:
         from halo_runtime.models.connections import FAILURES
 
         async with aclosing(self._bounded(response)) as parts:
             async for part in parts:
+                silence.allow(self.endpoint.idle_seconds)
                 if self._received(receive, part):
                     break
+            silence.allow(None)
             with suppress(TimeoutError, *FAILURES):  # the answer is whole, whatever becomes of its connection
                 async with asyncio.timeout(DRAIN_SECONDS):
                     async for _ in parts:
@@ -218,6 +228,21 @@ class JsonService:
             inside = url.scheme == "http" and is_loopback(url)
             self._clients[loop] = Connections(trusts_environment=not inside)
         return self._clients[loop]
+
+    @asynccontextmanager
+    async def _silence(self) -> AsyncGenerator[_Silence]:
+        """Give a stream up that is silent for too long."""
+        silence = _Silence()
+        try:
+            async with silence.timeout:
+                silence.allow(self.endpoint.first_seconds)
+                yield silence
+        except TimeoutError:
+            if not silence.timeout.expired():
+                raise
+            silent = self.error(f"stopped answering: its stream was silent for {silence.seconds:g} s", retryable=True)
+            silent.usage = Usage()
+            raise silent from None
 
     @asynccontextmanager
     async def _failures(self, repeatable: bool = True, seconds: float | None = None) -> AsyncGenerator[None]:
@@ -298,6 +323,19 @@ class JsonService:
         """A service's text on one line, bounded, without the key."""
         line = " ".join(self._redactor.text(text).split())
         return line if len(line) <= MAX_DETAIL else line[:MAX_DETAIL] + "…"
+
+
+class _Silence:
+    """How long nothing may be heard from now on; `timeout` runs out where it is longer."""
+
+    def __init__(self) -> None:
+        self.timeout = asyncio.timeout(None)
+        self.seconds: float | None = None
+
+    def allow(self, seconds: float | None) -> None:
+        """Allow so many seconds from now on; None for any number."""
+        self.seconds = seconds
+        self.timeout.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"

@@ -30,6 +30,9 @@ DEFAULT_PORT: Final = 11434
 TOTAL_SECONDS: Final = 1800.0
 """The first call may load a large model from a slow disk, and what runs without a graphics card takes its time."""
 
+IDLE_SECONDS: Final = 300.0
+"""It holds a call back until all of it is there."""
+
 MIN_CONTEXT: Final = 4096
 MAX_CONTEXT: Final = 2**20
 BYTES_PER_TOKEN: Final = 3
@@ -303,4 +306,6 @@ def _endpoint(url: str, key: str) -> Endpoint:
             "ConnectTimeout": start,
         },
         total_seconds=TOTAL_SECONDS,
+        first_seconds=TOTAL_SECONDS,
+        idle_seconds=IDLE_SECONDS,
     )

@@ -347,6 +347,7 @@ def _endpoint(env: Mapping[str, str], key: str) -> Endpoint:
         url_variable=URL_VARIABLE,
         headers={"authorization": f"Bearer {key}"} if key else {},
         secrets=(key,) if key else (),
+        first_seconds=TOTAL_SECONDS,  # a model may have to be started
     )
 
 

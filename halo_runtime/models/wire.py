@@ -65,7 +65,7 @@ def _target(url: str) -> tuple[httpcore.URL, str]:
 def to_send(
     method: str, url: str, headers: Mapping[str, str], content: bytes, limits: Mapping[str, float | None]
 ) -> httpcore.Request:
-    """A request. `headers` in lower case; `limits` are seconds to connect and to read. Raises UnusableURL."""
+    """A request. `headers` in lower case; `limits` are seconds, by what they hold for. Raises UnusableURL."""
     import httpcore
 
     target, host = _target(url)

@@ -13,7 +13,6 @@ import pytest_asyncio
 from halo_runtime.errors import ModelError
 from halo_runtime.models.anthropic import Anthropic
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, ToolCall, ToolSpec, Usage
-from halo_runtime.models.http import Endpoint, JsonService
 from tests.fakes.anthropic_server import (
     EVENT_STREAM,
     KEY,
@@ -606,24 +605,6 @@ async def test_a_connection_cut_in_the_middle_of_a_stream_may_be_tried_again(
     assert problem.retryable
     assert "ended the connection" in problem.message
     assert (await anthropic.complete(ask(), [].append)).text == "ok"
-
-
-async def test_a_stream_that_falls_silent_is_given_up(server: FakeAnthropic) -> None:
-    server.answer(stream(events(document(text("ok")))[:4], hang=True))
-    secret = {"x-api-key": KEY, "anthropic-version": "2023-06-01"}
-    service = JsonService(Endpoint("Anthropic", server.address, "KEY", "URL", secret, idle_seconds=0.05))
-    received: list[bytes] = []
-
-    def receive(part: bytes) -> bool:
-        received.append(part)
-        return False
-
-    body = {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "hi"}], "stream": True}
-    with pytest.raises(ModelError, match="stopped answering") as caught:
-        await service.stream("/v1/messages", body, receive)
-    await service.close()
-    assert caught.value.retryable
-    assert received
 
 
 async def test_a_stream_that_is_complete_counts_whatever_becomes_of_its_connection(

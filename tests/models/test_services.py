@@ -6,6 +6,7 @@ How each service says these things on its wire is tested in its own file, proxie
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,8 @@ import halo_lang
 from halo_runtime import RunResult, Runtime
 from halo_runtime.engine.events import ModelDelta
 from halo_runtime.errors import ConfigError, ModelError
+from halo_runtime.models.http import Endpoint, JsonService
+from tests.fakes import replicate_server
 from tests.fakes.services import MADE, READ, SERVICES, Kit, Turn, texts
 from tests.fakes.wire import Answer, FakeService
 
@@ -99,6 +102,40 @@ async def test_a_stream_that_is_no_utf_8_is_an_error(kit: Kit) -> None:
         error = await failed(kit, kit.env(server))
     assert "streamed bytes that are no UTF-8" in error.message
     assert error.retryable
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services that wait for hardly anything that a stream could bring."""
+    begin = JsonService.__init__
+
+    def impatiently(self: JsonService, endpoint: Endpoint) -> None:
+        begin(self, replace(endpoint, first_seconds=0.3, idle_seconds=0.05))
+
+    monkeypatch.setattr(JsonService, "__init__", impatiently)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("kit", [kit for kit in SERVICES if kit.name != "replicate"], ids=lambda kit: kit.name)
+@pytest.mark.parametrize(("pieces", "seconds"), [((), "0.3"), ((b"\n",), "0.05")], ids=["at once", "later"])
+async def test_a_stream_that_falls_silent_is_given_up(kit: Kit, pieces: tuple[bytes, ...], seconds: str) -> None:
+    kind = "application/x-ndjson" if kit.name == "ollama" else "text/event-stream"
+    async with kit.start() as server:
+        server.answer(Answer(content_type=kind, pieces=pieces, hang=True))
+        error = await failed(kit, kit.env(server))
+        await server.left.wait()
+    assert f"stopped answering: its stream was silent for {seconds} s" in error.message
+    assert error.retryable
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_prediction_goes_on_whose_stream_falls_silent() -> None:
+    [kit] = [kit for kit in SERVICES if kit.name == "replicate"]
+    async with replicate_server.FakeReplicate() as server:
+        silent = replicate_server.sse(("output", "a"), hang=True)
+        server.predict("starting", replicate_server.succeeded("a", "b"), stream=silent)
+        result, told = await run(PLAIN, kit, kit.env(server))
+    assert result.raise_for_status().output == "".join(told) == "ab"
 
 
 @every_service
