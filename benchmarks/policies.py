@@ -1,6 +1,6 @@
 """What policy rules find and what they stop by mistake, on texts written for it, and what they cost.
 
-    python benchmarks/policies.py [--only injection] [--out FILE]
+    python benchmarks/policies.py [--only injection|redaction] [--out FILE]
 
 Prints tables and writes JSON; a part that is not measured keeps the figures that stand there.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import policies_injection
+import policies_redaction
 from record import machine, save, versions
 
 
@@ -27,7 +28,7 @@ class Part(Protocol):
     def tables(self, figures: dict[str, Any]) -> str: ...
 
 
-PARTS: Final[dict[str, Part]] = {"injection": policies_injection}
+PARTS: Final[dict[str, Part]] = {"injection": policies_injection, "redaction": policies_redaction}
 
 
 def main() -> None:

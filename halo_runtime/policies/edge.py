@@ -12,7 +12,7 @@ the run's own, so that a text from outside cannot hold one of this run.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from hashlib import sha256
 from typing import Final
@@ -23,7 +23,6 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.policies.base import Finding
 from halo_runtime.policies.detection import expanded, find
 from halo_runtime.policies.vault import apart
-from halo_runtime.policies.views import views_of
 from halo_runtime.redaction import Redactor
 from halo_runtime.values import digest
 
@@ -39,7 +38,7 @@ _KEPT_TEXTS: Final = 512
 class Edge(Redactor):
     """Replaces secrets, and what `kinds` name, in what leaves a run; `end` is what its marks end with."""
 
-    def __init__(self, secrets: Redactor, kinds: Sequence[str], end: str, memory: JsonObject | None = None) -> None:
+    def __init__(self, secrets: Redactor, kinds: tuple[str, ...], end: str, memory: JsonObject | None = None) -> None:
         super().__init__()
         self._inner = secrets
         self._kinds = kinds
@@ -122,7 +121,7 @@ class Edge(Redactor):
             self._counts[kind] = max(self._counts.get(kind, 0), int(number))
 
     def _found(self, text: str) -> list[Finding]:
-        return apart(find(views_of(text), self._kinds), text)
+        return apart(find(text, self._kinds), text)
 
     def _mark(self, finding: Finding, text: str, *, is_number: bool = False) -> str:
         """What stands for a text exactly as it is written, so that it can be put back."""

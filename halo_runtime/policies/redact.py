@@ -18,13 +18,13 @@ _ALL: Final[frozenset[Point]] = frozenset({"input", "output", "tool", "result"})
 class Redact:
     """Replaces what it finds by placeholders. `restore` are the kinds of those that the program and tools get back."""
 
-    kinds: Sequence[str]
+    kinds: tuple[str, ...]
     restore: frozenset[str] = frozenset()
     points: frozenset[Point] = _ALL
 
     def evaluate(self, examined: Examined) -> Decision:
         """Name all places. Where nothing is found something may be to be restored nevertheless."""
-        findings = find(examined.views, self.kinds)
+        findings = find(examined.text, self.kinds)
         if not findings:
             return Decision("allow", restore=self.restore)
         return Decision("redact", f"{_counted(findings)} replaced", findings, self.restore)
@@ -34,12 +34,12 @@ class Redact:
 class BlockFound:
     """Refuses a text that holds something of its kinds."""
 
-    kinds: Sequence[str]
+    kinds: tuple[str, ...]
     points: frozenset[Point] = _ALL
 
     def evaluate(self, examined: Examined) -> Decision:
         """Block where anything is found."""
-        findings = find(examined.views, self.kinds)
+        findings = find(examined.text, self.kinds)
         return Decision("block", f"the text holds {_counted(findings)}") if findings else ALLOW
 
 

@@ -85,8 +85,10 @@ def _written(text: str) -> Iterator[Match]:
         if rest is None or last is None or rest["domain"].lower().endswith(_FILES):
             continue
         word = last["word"][::-1].lstrip(_EDGE)
-        plain = sign[0].lower() == "at"
-        if not word or (plain and (not rest["dot"].strip(" .\n\t\r") or word.lower() in _not_names())):
+        plain = sign[0].lower() in ("at", "@")
+        if not word or (
+            plain and ((sign[0] != "@" and not rest["dot"].strip(" .\n\t\r")) or word.lower() in _not_names())
+        ):
             continue  # "look at example.com"
         name = word if last["first"] is None else f"{last['first'][::-1]}.{word}"
         start = sign.start() - (last.end("first" if last["first"] is not None else "word"))

@@ -130,7 +130,7 @@ def ibans(text: str) -> Iterator[Match]:
         if int("".join(map(_base36, compact[4:] + compact[:4]))) % 97 == 1:
             from stdnum import iban  # pyright: ignore[reportMissingTypeStubs] - only texts with one pay for it
 
-            if iban.is_valid(compact):
+            if iban.is_valid(compact, check_country=False):  # national rules are stricter than banks are
                 yield Match(whole.start(), whole.end(), compact)
 
 

@@ -31,7 +31,8 @@ _SAYS_SO: Final = re.compile(
     r"|\btelefone|\bтел|电话|手机|電話|携帯|هاتف|फ़ोन|☎|📞|📱)[^\d\n]{0,24}\Z"
 )
 _MAY_SAY_SO: Final = re.compile(
-    r"\b(?:call|dial|ring|text|sms|reach|cell|number is|contact|nummer|num[eé]ro|appele[rz]|llama\w*|chiama\w*|bel)\b"
+    r"\b(?:call|dial|ring|text|sms|reach|cell|number is|contact|nummer|num[eé]ro|appele[rz]"
+    r"|llama\w*|chiama\w*|bel|anrufen|rufen? \w+ an|erreich\w*)\b"
     r"[^\d\n]{0,24}\Z"
 )
 _REGIONS: Final = (

@@ -36,6 +36,9 @@ _PASSWORDS: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
     "pwd", "пароль", "密码", "密碼",
 )  # fmt: skip
+_SHORT: Final = "pass"
+"""Part of the name of a variable only: `DB_PASS=…`."""
+
 _KEYS: Final = ("secret", "token", "credential", "key")
 _KEY_BEFORE: Final = re.compile(r"(?:api|access|private|secret|auth|account|encryption|signing|master|client)[ _-]?\Z")
 _NO_VALUE: Final = re.compile(
@@ -89,7 +92,7 @@ def _headers(text: str, small: str) -> Iterator[Match]:
 
 def _assigned(text: str, small: str) -> Iterator[Match]:
     """What is set as a password or a key: `API_KEY=…`, `"password": "…"`, `the password is …`."""
-    for word in (*_PASSWORDS, *_KEYS):
+    for word in (*_PASSWORDS, _SHORT, *_KEYS):
         until = 0
         for at in _places(small, (word,)):
             if at < until:
@@ -97,12 +100,14 @@ def _assigned(text: str, small: str) -> Iterator[Match]:
             found = _SETS.match(text, at + len(word))
             if found is None or (word == "key" and not _KEY_BEFORE.search(small, max(0, at - 12), at)):
                 continue
+            if word == _SHORT and (small[at - 1 : at] not in ("_", "-") or found["sets"][:1].isalpha()):
+                continue
             until = found.end()
             value = found["value"].rstrip(".)]}?:")
             said = found["sets"][:1].isalpha()
             if _is_placeholder(value) or (said and not found["quote"] and not _has_digit(value)):
                 continue
-            if _is_password(value) if word in _PASSWORDS else _is_random(value, MIN_KEY):
+            if _is_password(value) if word == _SHORT or word in _PASSWORDS else _is_random(value, MIN_KEY):
                 yield Match(found.start("value"), found.start("value") + len(value), value)
 
 
