@@ -136,11 +136,18 @@ class ReplayMiss(RunError):
 
 
 Fault: TypeAlias = Literal[
-    "empty_response", "malformed_response", "truncated_tool_call", "output_limit", "context_overflow"
+    "empty_response",
+    "malformed_response",
+    "truncated_tool_call",
+    "output_limit",
+    "context_overflow",
+    "refusal",
+    "content_filter",
 ]
 """What is wrong with an answer that cannot be used: there is nothing in it; the service itself could not read what the
-model said; a call in it was cut off, and is not made; the limit of its tokens came before its first word; the model had
-no room for the question. The first two may be accidents, and another try may help."""
+model said; a call in it was cut off, and is not made; the limit of its tokens came before its end; the model had no
+room for question and answer; the model declined; the service's filter stopped it. The first two may be accidents, and
+another try may help."""
 
 
 class ServiceError(HaloError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import socket
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from halo_runtime.cli.main import main
 from halo_runtime.json_types import JsonObject
+from halo_runtime.models import local
 
 pytestmark = pytest.mark.local
 
@@ -23,7 +23,6 @@ RUNS = [
     ("minutes",),
     ("tour", "Tour", "--answer", "answer=yes", "--answer", "printer=LP-1"),
 ]
-_AGENT = re.compile(r"^(agent \w+ \[)[^,\]]+", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +31,10 @@ def _inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "examples")
 
 
-def limited(name: str, tokens: int, but: str = "") -> None:
-    """Let the agents of an example, all `but` one, answer with few tokens: the test is about the way, not the words."""
-    path = Path(f"{name}.halo")
-    text = path.read_text().replace(", max_tokens: 40", "")
-    path.write_text(_AGENT.sub(lambda found: _with_limit(found, tokens, but), text))
-
-
-def _with_limit(found: re.Match[str], tokens: int, but: str) -> str:
-    return found[0] if but and but in found[1] else f"{found[0]}, max_tokens: {tokens}"
+@pytest.fixture(autouse=True)
+def _brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents answer with few tokens, where no schema asks for more: the tests are about the way, not the words."""
+    monkeypatch.setattr(local, "DEFAULT_MAX_TOKENS", 12)
 
 
 def run(capsys: pytest.CaptureFixture[str], name: str, *arguments: str) -> JsonObject:
@@ -55,7 +49,6 @@ def run(capsys: pytest.CaptureFixture[str], name: str, *arguments: str) -> JsonO
 @pytest.mark.parametrize("arguments", RUNS, ids=[name for name, *_ in RUNS])
 def test_an_example_runs_on_the_embedded_model(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     name, *rest = arguments
-    limited(name, 12)
     result = run(capsys, name, *rest, "--model", "local/smollm2")
     assert result["status"] == "completed"
     assert {call["modelUsed"] for call in result["context"]["meta"]["calls"]} == {"local/smollm2"}
@@ -64,7 +57,6 @@ def test_an_example_runs_on_the_embedded_model(arguments: tuple[str, ...], capsy
 def test_a_cassette_of_one_replays_with_the_network_off_to_the_same_hash_chain(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limited("research", 12, but="Editor")  # whose answer must fit a schema
     first = run(capsys, "research", "--model", "local/smollm2", "--record", "c.jsonl", "--keep")
     assert first["output"].keys() == {"title", "summary", "open_questions"}
 

@@ -18,12 +18,11 @@ from halo_runtime.models.chat import (
     MAX_TOLD,
     NO_TOKENS_LEFT,
     TRUNCATED_CALL,
-    WARNINGS,
-    Refuse,
     ToolNames,
     count,
     told_failure,
 )
+from halo_runtime.models.endings import WARNINGS, Refuse, check_ended
 from halo_runtime.models.spending import used
 from halo_runtime.models.streams import Event, Events
 from halo_runtime.models.surrogates import Mended, valid_text
@@ -37,7 +36,6 @@ _STOPS: Final[dict[str, Stop]] = {
 
 _WARNINGS: Final[dict[str, str]] = {
     "max_tokens": WARNINGS["length"],
-    "refusal": WARNINGS["refusal"],
     "model_context_window_exceeded": "the reply was cut off where the model's context was full",
     "pause_turn": "the service paused in the middle of its turn; the reply is not whole",
 }
@@ -56,13 +54,13 @@ def _read(document: JsonObject, body: JsonObject, names: ToolNames, refuse: Refu
     reason = _word(document.get("stop_reason"))
     stop = _STOPS.get(reason, "end")
     text, _ = told(content)
-    calls = () if stop == "refusal" else _tool_calls(content, names)
+    if stop == "refusal":  # its calls are not made
+        check_ended(stop, refuse, _explanation(document))
+    calls = _tool_calls(content, names)
     warning = _WARNINGS.get(reason)
-    if stop == "refusal":
-        why = _explanation(document)
-        text, warning = text or why, f"{warning}: {why}" if why else warning
-    elif stop in ("length", "context_overflow"):
+    if stop in ("length", "context_overflow"):
         _check_complete(content, text, reason, refuse)
+        check_ended("tool" if calls else stop, refuse)
     elif not text and not calls and not _follows_results(body):
         problem = f"answered with an empty message (stop_reason {json.dumps(reason)})"
         raise refuse(problem, retryable=True, code="empty_response")
@@ -138,7 +136,7 @@ def _check_complete(content: list[JsonObject], text: str, reason: str, refuse: R
 def _explanation(document: JsonObject) -> str:
     details: Json = document.get("stop_details")
     said: Json = (details.get("explanation") or details.get("category")) if is_object(details) else None
-    return valid_text(said)[:MAX_TOLD] if isinstance(said, str) else ""
+    return " ".join(valid_text(said).split())[:MAX_TOLD] if isinstance(said, str) else ""
 
 
 def _follows_results(body: JsonObject) -> bool:

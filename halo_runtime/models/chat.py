@@ -14,15 +14,13 @@ from typing import Final, TypeAlias
 from halo_runtime.errors import ModelError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Stop, ToolCall, Usage
+from halo_runtime.models.endings import WARNINGS, Refuse, check_ended
 from halo_runtime.models.openai_schema import MAX_NAME, described
 from halo_runtime.models.spending import used
 from halo_runtime.models.surrogates import valid_text
 
 ToolNames: TypeAlias = Mapping[str, str]
 """Function name in Halo → its name on the wire."""
-
-Refuse: TypeAlias = Callable[..., ModelError]
-"""Makes the error for an answer that cannot be used: `(problem, *, retryable=False)`."""
 
 Fail: TypeAlias = Callable[[int, JsonObject], ModelError]
 """Makes the error that a failure under status 200 amounts to, from the status it names and its document."""
@@ -32,13 +30,6 @@ MAX_TOLD: Final = 500
 _ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
 """Reasons to stop that mean more than an end; servers are free to invent others."""
-
-WARNINGS: Final[dict[Stop, str]] = {
-    "length": "the reply was cut off at its token limit",
-    "content_filter": "the service's content filter cut the reply",
-    "refusal": "the model declined to answer",
-}
-"""What is said of a reply that stopped otherwise than at its end."""
 
 NO_TOKENS_LEFT: Final = "spent all its tokens before its answer began; raise max_tokens"
 TRUNCATED_CALL: Final = "was cut off inside a tool call, which is not made; raise max_tokens"
@@ -100,13 +91,16 @@ def offered(request: ModelRequest, names: ToolNames) -> list[JsonObject]:
     ]
 
 
-def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
-    """The reply in a `chat.completion`; raises what `refuse` makes where there is none that could be used."""
+def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse, *, may_be_cut: bool = False) -> ModelReply:
+    """The reply in a `chat.completion`; raises what `refuse` makes where there is none that could be used.
+
+    `may_be_cut`: a text that the token limit cut is one, with a warning.
+    """
     with used(_usage(document.get("usage"))):
-        return _read(document, names, refuse)
+        return _read(document, names, refuse, may_be_cut)
 
 
-def _read(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
+def _read(document: JsonObject, names: ToolNames, refuse: Refuse, may_be_cut: bool) -> ModelReply:
     choice = _first(document.get("choices"))
     message = None if choice is None else choice.get("message")
     if choice is None or not is_object(message):
@@ -118,11 +112,14 @@ def _read(document: JsonObject, names: ToolNames, refuse: Refuse) -> ModelReply:
     if finish == "length":
         _check_complete(text, message.get("tool_calls"), refuse)
     if isinstance(refusal, str) and refusal and not calls:
-        return _reply(document, valid_text(refusal), (), "refusal")
-    if not text and not calls and finish != "content_filter":
+        check_ended("refusal", refuse, _told(valid_text(refusal)))
+    stop = "tool" if calls else _STOPS.get(finish, "end")
+    if not (may_be_cut and stop == "length"):
+        check_ended(stop, refuse)
+    if not text and not calls:
         problem = f"answered with an empty message (finish_reason {json.dumps(finish)})"
         raise refuse(problem, retryable=True, code="empty_response")
-    return _reply(document, text or "", calls, "tool" if calls else _STOPS.get(finish, "end"))
+    return _reply(document, text or "", calls, stop)
 
 
 def _message(message: Message, names: ToolNames) -> JsonObject:
@@ -152,7 +149,11 @@ def _response_format(schema: JsonObject, strict: bool) -> JsonObject:
 def told_failure(error: Json) -> str:
     """What a service says that reports its failures under status 200, as gateways do."""
     message: Json = error.get("message") if is_object(error) else error
-    return f": {' '.join(message.split())[:MAX_TOLD]}" if isinstance(message, str) and message else ""
+    return f": {_told(message)}" if isinstance(message, str) and message else ""
+
+
+def _told(message: str) -> str:
+    return " ".join(message.split())[:MAX_TOLD]
 
 
 def check_reported(document: JsonObject, refuse: Refuse, fail: Fail) -> None:

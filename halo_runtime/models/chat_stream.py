@@ -8,7 +8,8 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import OnDelta
-from halo_runtime.models.chat import Fail, Refuse, check_reported, count, raw_text
+from halo_runtime.models.chat import Fail, check_reported, count, raw_text
+from halo_runtime.models.endings import Refuse
 from halo_runtime.models.streams import Event, Events
 from halo_runtime.models.surrogates import Mended, valid_text
 

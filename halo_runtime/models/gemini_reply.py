@@ -13,7 +13,8 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
-from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, WARNINGS, Refuse, ToolNames, count
+from halo_runtime.models.chat import MAX_TOLD, NO_TOKENS_LEFT, ToolNames, count
+from halo_runtime.models.endings import Refuse, check_ended
 from halo_runtime.models.gemini_request import Layout
 from halo_runtime.models.spending import used
 from halo_runtime.models.surrogates import Mended, valid_text
@@ -25,7 +26,7 @@ _STOPS: Final[dict[str | None, Stop]] = {
     "CONTINUATION": "length",
     **dict.fromkeys(_FILTERED.split(), "content_filter"),
 }
-"""Reasons to finish that are known to leave a usable answer; any other one is told in a warning."""
+"""Reasons to finish that mean something to us; any other one is told in a warning."""
 
 _BROKEN: Final = {
     "MALFORMED_FUNCTION_CALL": True,
@@ -98,14 +99,13 @@ class Answer:
         usage = _sum([self._usage.get(number + 1, Usage()) for number in range(self._exchanges)])
         with used(usage):
             self._check_answered()
-        stop = "tool" if self._calls else _STOPS.get(self._finish, "end")
         return ModelReply(
             text="".join(self._texts),
             tool_calls=tuple(self._calls.values()),
-            stop=stop,
+            stop="tool" if self._calls else "end",
             usage=usage,
             model_used=self._model_used,
-            warnings=self._warnings(stop),
+            warnings=self._warnings(),
             opaque=Layout(self.model, tuple(self._layout)).to_json() if self._signed() else None,
         )
 
@@ -157,26 +157,33 @@ class Answer:
     def _signed(self) -> bool:
         return any("thoughtSignature" in part for part in self._layout)
 
-    def _warnings(self, stop: Stop) -> tuple[str, ...]:
-        if stop in WARNINGS:
-            return (WARNINGS[stop],)
+    def _warnings(self) -> tuple[str, ...]:
         odd = self._finish is not None and self._finish not in _STOPS
         return (f"the service ended the reply with {self._finish}",) if odd else ()
+
+    def _told_finish(self, stop: Stop) -> str | None:
+        """The service's own word for a filter that says more than ours."""
+        return self._finish if stop == "content_filter" else None
 
     def _check_answered(self) -> None:
         """Raise for an answer of which nothing can be used."""
         said = f": {self._finish_message}" if self._finish_message else ""
         if self._finish is None and self._blocked is not None:
-            raise self.refuse(f"blocked the prompt ({self._blocked}); the service does not answer it")
+            problem = f"blocked the prompt ({self._blocked}); the service does not answer it"
+            raise self.refuse(problem, code="content_filter")
         if not self._answered:
             raise self.refuse("answered without any candidate", retryable=True, code="empty_response")
         if self._finish in _BROKEN:
             problem, accident = f"gave no usable answer ({self._finish}{said})", _BROKEN[self._finish]
             raise self.refuse(problem, retryable=accident, code="malformed_response")
-        if self._calls or "".join(self._texts) or _STOPS.get(self._finish) == "content_filter":
+        if self._calls:
             return
-        if _STOPS.get(self._finish) == "length":
+        says, stop = any(self._texts), _STOPS.get(self._finish, "end")
+        if stop == "length" and not says:
             raise self.refuse(NO_TOKENS_LEFT, code="output_limit")
+        check_ended(stop, self.refuse, ": ".join(filter(None, (self._told_finish(stop), self._finish_message))))
+        if says:
+            return
         problem = f"answered with an empty message (finishReason {self._finish}{said})"
         raise self.refuse(problem, retryable=True, code="empty_response")
 

@@ -57,7 +57,7 @@ class LocalModel:
             document = await asyncio.wrap_future(_MODEL.submit(generation))
         finally:
             generation.abandoned.set()
-        reply = read_reply(document, {}, _refuse)
+        reply = read_reply(document, {}, _refuse, may_be_cut=request.max_tokens is None and request.json_schema is None)
         return replace(
             reply, model_used=f"local/{MODEL_NAME}", cost=Decimal(0), warnings=_warnings(request) + reply.warnings
         )

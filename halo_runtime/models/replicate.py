@@ -20,7 +20,9 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta, Usage
 from halo_runtime.models.chat import count
+from halo_runtime.models.endings import check_ended
 from halo_runtime.models.http import Endpoint, JsonService
+from halo_runtime.models.spending import used
 from halo_runtime.models.streams import Events
 from halo_runtime.models.surrogates import Mended, valid_text
 
@@ -81,7 +83,7 @@ class Replicate:
 
     def forecast(self, request: ModelRequest) -> tuple[str, ...]:
         """What the service does not take."""
-        return _warnings(request, cut=False)
+        return (_NO_SCHEMA,) if request.json_schema is not None else ()
 
     def missing(self) -> str | None:
         """Why no request could be sent: no token, or an address that a token must not go to."""
@@ -215,13 +217,14 @@ class Replicate:
         if not text:
             raise self._service.error("ended with an empty output", retryable=True, code="empty_response")
         usage, model = _usage(prediction.get("metrics")), prediction.get("model")
-        cut = request.max_tokens is not None and (usage.output or 0) >= request.max_tokens
+        if request.max_tokens is not None and (usage.output or 0) >= request.max_tokens:
+            with used(usage):  # the service does not say why a model stopped
+                check_ended("length", self._service.error)
         return ModelReply(
             text=valid_text(text),
-            stop="length" if cut else "end",
             usage=usage,
             model_used=model if isinstance(model, str) else None,
-            warnings=_warnings(request, cut),
+            warnings=self.forecast(request),
         )
 
     def _failure(self, prediction: JsonObject, status: str) -> ModelError:
@@ -326,13 +329,7 @@ def _usage(metrics: Json) -> Usage:
     return Usage(input=count(counts.get("input_token_count")), output=count(counts.get("output_token_count")))
 
 
-def _warnings(request: ModelRequest, cut: bool) -> tuple[str, ...]:
-    found: list[str] = []
-    if request.json_schema is not None:
-        found.append("Replicate takes no schema; the system prompt asks for its shape")
-    if cut:
-        found.append("the reply used all of its max_tokens and may be cut off")
-    return tuple(found)
+_NO_SCHEMA: Final = "Replicate takes no schema; the system prompt asks for its shape"
 
 
 # --- where it is ------------------------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ from typing import Final
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, Stop, ToolCall, Usage
 from halo_runtime.models.chat import (
+    MAX_TOLD,
     TRUNCATED_CALL,
-    WARNINGS,
     Fail,
-    Refuse,
     ToolNames,
     count,
     is_json,
     reported_status,
     told_failure,
 )
+from halo_runtime.models.endings import WARNINGS, Refuse, check_ended
 from halo_runtime.models.responses_request import WIRE, is_answer, objects, told
 from halo_runtime.models.spending import used
 from halo_runtime.models.surrogates import valid_text
@@ -66,17 +66,18 @@ def _read(document: JsonObject, usage: Usage, model: str, names: ToolNames, refu
     stop: Stop = "tool" if calls else "refusal" if refusal else _REASONS.get(reason, "end")
     if reason is not None:
         _check_complete(items, bool(text or refusal), reason, usage, refuse)
-    elif not text and not calls and not refusal:
+    check_ended(stop, refuse, " ".join(refusal.split())[:MAX_TOLD] if stop == "refusal" else "")
+    if reason is None and not text and not calls:
         problem = f"answered with an empty message (status {json.dumps(document.get('status'))})"
         raise refuse(problem, retryable=True, code="empty_response")
     answered_by: Json = document.get("model")
     return ModelReply(
-        text=refusal if refusal and not calls else text,
+        text=text,
         tool_calls=calls,
         stop=stop,
         usage=usage,
         model_used=answered_by if isinstance(answered_by, str) else None,
-        warnings=_warnings(stop, reason),
+        warnings=_warnings(reason),
         opaque=_opaque(items, model),
     )
 
@@ -139,11 +140,10 @@ def _check_complete(items: list[JsonObject], says: bool, reason: str, usage: Usa
     raise refuse(f"spent {spent} before its answer began; raise max_tokens", code="output_limit")
 
 
-def _warnings(stop: Stop, reason: str | None) -> tuple[str, ...]:
-    if reason is not None and reason not in _REASONS:
-        return (f"the service broke the reply off ({reason})",)
-    cut = None if reason is None else WARNINGS[_REASONS[reason]]
-    return tuple(filter(None, (cut or WARNINGS.get(stop),)))
+def _warnings(reason: str | None) -> tuple[str, ...]:
+    if reason is None:
+        return ()
+    return (WARNINGS[_REASONS[reason]] if reason in _REASONS else f"the service broke the reply off ({reason})",)
 
 
 def _opaque(items: list[JsonObject], model: str) -> JsonObject | None:

@@ -8,7 +8,8 @@ from typing import Final
 
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import OnDelta
-from halo_runtime.models.chat import Fail, Refuse, count
+from halo_runtime.models.chat import Fail, count
+from halo_runtime.models.endings import Refuse
 from halo_runtime.models.responses_reply import check_response
 from halo_runtime.models.responses_request import is_answer
 from halo_runtime.models.streams import Event, Events

@@ -64,7 +64,7 @@ async def both(server: FakeAnthropic, provider: Anthropic, answer: Answer, reque
     deltas: list[str] = []
     whole, streamed = await provider.complete(request), await provider.complete(request, deltas.append)
     assert whole == streamed
-    assert whole.stop == "refusal" or "".join(deltas) == whole.text
+    assert "".join(deltas) == whole.text
     return whole
 
 
@@ -401,28 +401,33 @@ async def test_calls_are_told_by_their_presence_and_not_by_the_reason_to_stop(
 
 
 @pytest.mark.parametrize(
-    ("stop", "kind", "warning"),
+    ("stop", "code"),
     [
-        ("max_tokens", "length", "cut off at its token limit"),
-        ("model_context_window_exceeded", "context_overflow", "the model's context was full"),
-        ("pause_turn", "end", "the reply is not whole"),
-        ("refusal", "refusal", "the model declined to answer"),
+        ("max_tokens", "output_limit"),
+        ("model_context_window_exceeded", "context_overflow"),
+        ("refusal", "refusal"),
     ],
 )
-async def test_a_reply_that_is_not_whole_says_so(
-    server: FakeAnthropic, anthropic: Anthropic, stop: str, kind: str, warning: str
+async def test_a_reply_that_is_not_whole_is_an_error(
+    server: FakeAnthropic, anthropic: Anthropic, stop: str, code: str
 ) -> None:
-    turn = await both(server, anthropic, message(text("half a"), stop=stop), ask())
-    assert (turn.text, turn.stop) == ("half a", kind)
-    assert warning in turn.warnings[0]
+    with pytest.raises(ModelError) as caught:
+        await both(server, anthropic, message(text("half a"), stop=stop), ask())
+    assert caught.value.code == code
+
+
+async def test_a_turn_that_the_service_paused_says_so(server: FakeAnthropic, anthropic: Anthropic) -> None:
+    turn = await both(server, anthropic, message(text("half a"), stop="pause_turn"), ask())
+    assert (turn.text, turn.stop) == ("half a", "end")
+    assert "the reply is not whole" in turn.warnings[0]
 
 
 async def test_a_refusal_says_why_and_makes_no_calls(server: FakeAnthropic, anthropic: Anthropic) -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "It could do harm."}
     answer = message(tool_use("c", "Weather_at", {}), stop="refusal", stop_details=details)
-    turn = await both(server, anthropic, answer, ask(tools=(WEATHER,)))
-    assert (turn.text, turn.tool_calls, turn.stop) == ("It could do harm.", (), "refusal")
-    assert turn.warnings == ("the model declined to answer: It could do harm.",)
+    with pytest.raises(ModelError, match=r"declined to answer: It could do harm\.") as caught:
+        await both(server, anthropic, answer, ask(tools=(WEATHER,)))
+    assert caught.value.detail == "It could do harm."
 
 
 async def test_nothing_to_say_after_the_results_of_tools_is_an_empty_answer(

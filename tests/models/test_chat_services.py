@@ -196,14 +196,13 @@ async def test_nothing_at_all_is_no_answer(service: ChatService, content: str | 
 
 
 @named
-@pytest.mark.parametrize(("finish", "stop"), [("length", "length"), ("content_filter", "content_filter")])
-async def test_a_reply_that_is_not_whole_says_so(service: ChatService, finish: str, stop: str) -> None:
-    reply = await both(service, completion("half", finish))
-    assert (reply.stop, len(reply.warnings)) == (stop, 1)
+@pytest.mark.parametrize(("finish", "code"), [("length", "output_limit"), ("content_filter", "content_filter")])
+async def test_a_reply_that_is_not_whole_is_an_error(service: ChatService, finish: str, code: str) -> None:
+    assert (await failure(service, completion("half", finish))).code == code
 
 
-async def test_a_refusal_is_streamed_too() -> None:
-    assert (await both(OPENAI, document({"refusal": "I cannot do that."}))).stop == "refusal"
+async def test_a_refusal_is_an_error() -> None:
+    assert (await failure(OPENAI, document({"refusal": "I cannot do that."}))).detail == "I cannot do that."
 
 
 async def test_the_cost_that_openrouter_reports_is_the_cost() -> None:

@@ -329,15 +329,11 @@ def test_the_price_counts_cached_tokens_at_their_own_rate_and_thoughts_as_output
     ("finish", "stop", "warning"),
     [
         ("STOP", "end", ()),
-        ("MAX_TOKENS", "length", ("the reply was cut off at its token limit",)),
-        ("CONTINUATION", "length", ("the reply was cut off at its token limit",)),
-        ("SAFETY", "content_filter", ("the service's content filter cut the reply",)),
-        ("RECITATION", "content_filter", ("the service's content filter cut the reply",)),
         ("OTHER", "end", ("the service ended the reply with OTHER",)),
         ("BRAND_NEW", "end", ("the service ended the reply with BRAND_NEW",)),
     ],
 )
-async def test_a_reply_that_is_not_whole_says_so(
+async def test_a_reply_that_may_not_be_whole_says_so(
     server: FakeGemini, gemini: Gemini, told: list[str] | None, finish: str, stop: str, warning: tuple[str, ...]
 ) -> None:
     server.turn(turn([{"text": "half a"}], finish))
@@ -345,12 +341,23 @@ async def test_a_reply_that_is_not_whole_says_so(
     assert (answer.text, answer.stop, answer.warnings) == ("half a", stop, warning)
 
 
-async def test_a_filter_that_leaves_no_text_at_all_is_no_failure(
-    server: FakeGemini, gemini: Gemini, told: list[str] | None
+@pytest.mark.parametrize("parts", [None, [{"text": "half a"}]], ids=["nothing", "half"])
+@pytest.mark.parametrize(
+    ("finish", "code", "said"),
+    [
+        ("MAX_TOKENS", "output_limit", "raise max_tokens"),
+        ("CONTINUATION", "output_limit", "raise max_tokens"),
+        ("SAFETY", "content_filter", "by its content filter: SAFETY: It is not nice."),
+        ("RECITATION", "content_filter", "by its content filter: RECITATION: It is not nice."),
+    ],
+)
+async def test_a_reply_that_is_not_whole_is_an_error(
+    server: FakeGemini, gemini: Gemini, told: list[str] | None, parts: Any, finish: str, code: str, said: str
 ) -> None:
-    server.turn(turn(None, "PROHIBITED_CONTENT"))
-    answer = await complete(gemini, ask(), told)
-    assert (answer.text, answer.stop, len(answer.warnings)) == ("", "content_filter", 1)
+    server.turn(turn(parts, finish, finishMessage="It is not nice."))
+    error = await failed(gemini, told)
+    assert (error.code, error.retryable) == (code, False)
+    assert said in error.message
 
 
 @pytest.mark.parametrize("finish", ["STOP", "MAX_TOKENS", "SAFETY", "BRAND_NEW"])
@@ -457,8 +464,7 @@ async def test_usage_is_unknown_where_one_exchange_does_not_tell_it(server: Fake
 
 async def test_a_service_that_goes_on_for_ever_is_cut_off(server: FakeGemini, gemini: Gemini) -> None:
     server.turn(*(turn([{"text": "a"}], "CONTINUATION", continuationToken=f"t{n}") for n in range(100)))
-    answer = await gemini.complete(ask())
-    assert answer.stop == "length"
+    assert (await failed(gemini)).code == "output_limit"
     assert len(server.requests) == 64
 
 

@@ -184,9 +184,10 @@ async def test_parallel_calls_that_all_carry_the_index_0_are_all_taken(server: F
     assert (turn.text, turn.stop) == ("Hm.", "tool")
 
 
-async def test_a_reply_cut_at_its_limit_says_so(server: FakeOllama) -> None:
-    answer = await both(server, text("half a", reason="length"))
-    assert (answer.stop, len(answer.warnings)) == ("length", 1)
+async def test_a_reply_cut_at_its_limit_is_an_error(server: FakeOllama) -> None:
+    with pytest.raises(ModelError, match="raise max_tokens") as caught:
+        await both(server, text("half a", reason="length"))
+    assert caught.value.code == "output_limit"
 
 
 async def test_a_prompt_that_fills_the_context_is_warned_of(server: FakeOllama) -> None:

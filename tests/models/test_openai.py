@@ -217,21 +217,28 @@ async def test_calls_with_no_id_or_the_same_one_get_distinct_ids(server: FakeOpe
     assert {call.arguments for call in reply.tool_calls} == {'{"city": "Oslo"}'}
 
 
-async def test_a_refusal_is_no_failure(server: FakeOpenAI, openai: OpenAILike) -> None:
+async def test_a_refusal_is_an_error_in_the_models_words(server: FakeOpenAI, openai: OpenAILike) -> None:
     server.answer(document({"content": None, "refusal": "I cannot."}))
-    reply = await openai.complete(ask())
-    assert (reply.text, reply.stop, reply.warnings) == ("I cannot.", "refusal", ("the model declined to answer",))
+    with pytest.raises(ModelError, match=r"declined to answer: I cannot\.") as caught:
+        await openai.complete(ask())
+    assert (caught.value.code, caught.value.detail, caught.value.retryable) == ("refusal", "I cannot.", False)
 
 
 @pytest.mark.parametrize(
-    ("finish", "text"), [("length", "half a"), ("content_filter", "half"), ("content_filter", None)]
+    ("finish", "text", "code"),
+    [
+        ("length", "half a", "output_limit"),
+        ("content_filter", "half", "content_filter"),
+        ("content_filter", None, "content_filter"),
+    ],
 )
-async def test_a_reply_that_is_not_whole_says_so(
-    server: FakeOpenAI, openai: OpenAILike, finish: str, text: str | None
+async def test_a_reply_that_is_not_whole_is_an_error(
+    server: FakeOpenAI, openai: OpenAILike, finish: str, text: str | None, code: str
 ) -> None:
     server.answer(completion(text, finish))
-    reply = await openai.complete(ask())
-    assert (reply.text, reply.stop, len(reply.warnings)) == (text or "", finish, 1)
+    with pytest.raises(ModelError) as caught:
+        await openai.complete(ask())
+    assert caught.value.code == code
 
 
 async def test_text_in_parts_is_joined_and_halves_of_characters_are_replaced(

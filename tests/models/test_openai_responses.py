@@ -388,22 +388,36 @@ async def test_usage_that_is_not_reported_is_unknown_and_not_zero(server: FakeOp
     assert (await both(server, response(message("x"), usage=reported))).usage == Usage()
 
 
-async def test_a_refusal_is_no_failure(server: FakeOpenAI) -> None:
-    reply = await both(server, response(reasoning(), message(None, refusal="I cannot.")))
-    assert (reply.text, reply.stop, reply.warnings) == ("I cannot.", "refusal", ("the model declined to answer",))
+async def test_a_refusal_is_an_error_in_the_models_words(server: FakeOpenAI) -> None:
+    with pytest.raises(ModelError, match=r"declined to answer: I cannot\.") as caught:
+        await both(server, response(reasoning(), message(None, refusal="I cannot.")))
+    assert (caught.value.code, caught.value.detail) == ("refusal", "I cannot.")
+
+
+@pytest.mark.parametrize(
+    ("items", "reason", "code"),
+    [
+        ((reasoning(), message("half a")), "max_output_tokens", "output_limit"),
+        ((message("half"),), "content_filter", "content_filter"),
+        ((), "content_filter", "content_filter"),
+    ],
+)
+async def test_a_reply_that_is_not_whole_is_an_error(
+    server: FakeOpenAI, items: tuple[Any, ...], reason: str, code: str
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        await both(server, incomplete(*items, reason=reason))
+    assert caught.value.code == code
 
 
 @pytest.mark.parametrize(
     ("items", "reason", "stop", "text"),
     [
-        ((reasoning(), message("half a")), "max_output_tokens", "length", "half a"),
-        ((message("half"),), "content_filter", "content_filter", "half"),
-        ((), "content_filter", "content_filter", ""),
         ((message("half"),), "steered", "end", "half"),
         ((function_call("c", "Weather_at"),), "max_output_tokens", "tool", ""),
     ],
 )
-async def test_a_reply_that_is_not_whole_says_so(
+async def test_a_reply_that_may_be_used_although_it_is_not_whole_says_so(
     server: FakeOpenAI, items: tuple[Any, ...], reason: str, stop: str, text: str
 ) -> None:
     reply = await both(server, incomplete(*items, reason=reason))

@@ -201,10 +201,11 @@ async def test_output_may_be_one_string_and_tokens_may_not_be_counted(server: Fa
     assert (answer.text, answer.usage, answer.cost, answer.stop) == ("Hi.", Usage(), None, "end")
 
 
-async def test_a_reply_that_used_all_its_tokens_says_so(server: FakeReplicate) -> None:
+async def test_a_reply_that_used_all_its_tokens_is_an_error(server: FakeReplicate) -> None:
     server.predict(succeeded("half a"))
-    answer = await complete(server, ask(max_tokens=3))
-    assert (answer.stop, answer.warnings) == ("length", ("the reply used all of its max_tokens and may be cut off",))
+    with pytest.raises(ModelError, match="raise max_tokens") as caught:
+        await complete(server, ask(max_tokens=3))
+    assert (caught.value.code, caught.value.usage) == ("output_limit", Usage(9, 3))
 
 
 @pytest.mark.parametrize(

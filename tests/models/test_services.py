@@ -30,6 +30,8 @@ pipeline Main(text: String) -> String:
     |> Bot.say()
 """
 
+RETRIED = "@retry(3, 1ms)\n" + PLAIN
+
 SCHEMA = """\
 schema Answer { city: String, degrees: Integer }
 agent Bot [%s]
@@ -288,33 +290,33 @@ async def test_a_limit_that_came_before_the_first_word_is_told(kit: Kit, streams
     assert result.context.meta["tokens"] == {"input": READ, "output": MADE, "total": READ + MADE}
 
 
-@having("length")
+@pytest.mark.parametrize(
+    ("kit", "turn", "code", "said"),
+    [
+        pytest.param(kit, turn, code, said, id=f"{kit.name}-{code}-{turn.text or 'nothing'}")
+        for end, turn, code, said in (
+            ("length", Turn("Half of", end="length"), "output_limit", "limit of its tokens; raise max_tokens"),
+            ("filter", Turn("Half of", end="filter"), "content_filter", "stopped its answer by its content filter"),
+            ("filter", Turn(end="filter"), "content_filter", "stopped its answer by its content filter"),
+            ("refusal", Turn("I cannot.", end="refusal"), "refusal", "declined to answer"),
+        )
+        for kit in SERVICES
+        if end in kit.ends
+    ],
+)
 @in_both_ways
-async def test_a_reply_that_was_cut_comes_with_a_warning(kit: Kit, streams: bool) -> None:
-    assert await warned(kit, Turn("Half of", end="length"), streams) == (
-        "Half of",
-        ["Bot.say: the reply was cut off at its token limit"],
-    )
-
-
-@having("filter")
-@in_both_ways
-async def test_a_reply_that_was_filtered_comes_with_a_warning(kit: Kit, streams: bool) -> None:
-    text, [warning] = await warned(kit, Turn("Half of", end="filter"), streams)
-    assert (text, "filter cut the reply" in warning) == ("Half of", True)
-
-
-@having("refusal")
-@in_both_ways
-async def test_a_refusal_comes_with_a_warning(kit: Kit, streams: bool) -> None:
-    assert await warned(kit, Turn("I cannot.", end="refusal"), streams) == (
-        "I cannot.",
-        ["Bot.say: the model declined to answer"],
-    )
-
-
-async def warned(kit: Kit, turn: Turn, streams: bool) -> tuple[Any, list[str]]:
+async def test_a_reply_that_is_not_whole_is_an_error_and_paid_for(
+    kit: Kit, turn: Turn, code: str, said: str, streams: bool
+) -> None:
     async with kit.start() as server:
         kit.order(server, turn, streams=streams)
-        result, _ = await run(PLAIN, kit, kit.env(server))
-    return result.raise_for_status().output, [warning["message"] for warning in result.context.meta["warnings"]]
+        result, _ = await run(RETRIED, kit, kit.env(server))
+        assert len(server.requests) == 1
+    error = result.error
+    assert isinstance(error, ModelError)
+    assert (error.code, error.retryable, result.output) == (code, False, None)
+    assert said in error.message
+    assert error.place is not None
+    assert error.place.stage == "|> Bot.say"
+    assert (error.hint is None) == (code == "output_limit")
+    assert result.context.meta["tokens"] == {"input": READ, "output": MADE, "total": READ + MADE}
