@@ -51,7 +51,8 @@ class Cassette:
         """Whether this object has had the file open before."""
         self._begun = False
         """Whether the file has its header, so that lines can be added."""
-        self._library = _Library(form.read(content_of(path), str(path)).current() if answers else [])
+        there = answers and (self.offline or path.exists())
+        self._library = _Library(form.read(content_of(path), str(path)).current() if there else [])
         self._written: set[tuple[str, str]] = set()
         """Run and path of each exchange that the file has been given."""
         self._broken_off: dict[str, list[Exchange]] = {}
@@ -70,7 +71,7 @@ class Cassette:
     def replay(cls, path: str | Path, *, else_live: bool = False) -> Cassette:
         """Answer from a file, with ReplayMiss for what it does not have. Raises ConfigError where it cannot be read.
 
-        `else_live`: what it does not have is asked, and added to the file.
+        `else_live`: what it does not have is asked, and added to the file, which is begun where there is none.
         """
         return cls(Path(path), answers=True, live=else_live, anew=False)
 

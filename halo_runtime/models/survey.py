@@ -16,6 +16,7 @@ from halo_runtime.models.base import Service
 from halo_runtime.models.local import MODEL_NAME
 from halo_runtime.models.pricing import WELL_KNOWN
 from halo_runtime.models.registry import ModelRegistry
+from halo_runtime.redaction import Redactor
 
 EMBEDDED: Final = f"local/{MODEL_NAME}"
 _ANYWHERE: Final = frozenset({"ollama", EMBEDDED})
@@ -122,7 +123,7 @@ def _listed(entry: ModelPrefix, env: Mapping[str, str], registry: ModelRegistry)
         doc=entry.doc,
         keys=entry.keys,
         keys_set=tuple(name for name in entry.keys if env.get(name, "").strip()),
-        address=_shown(_provider(registry, entry.name).address),
+        address=Redactor.for_environment(env).text(_shown(_provider(registry, entry.name).address)),
         address_variable=url_variable,
         address_from=url_variable if url_variable is not None and env.get(url_variable, "").strip() else None,
         known=tuple(sorted(name for name in WELL_KNOWN if _is_of(name, entry))),

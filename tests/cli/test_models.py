@@ -166,3 +166,13 @@ def test_all_keys_that_are_missing_are_named_at_once(capsys: Captured) -> None:
     said = capsys.readouterr().err
     assert "OPENAI_API_KEY is not set" in said
     assert "ANTHROPIC_API_KEY is not set" in said
+
+
+@pytest.mark.parametrize("form", [(), ("--json",), ("--check",)], ids=["table", "json", "check"])
+async def test_a_key_within_an_address_is_not_shown(
+    form: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    set_all(monkeypatch, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"http://127.0.0.1:1/{KEY}/v1"})
+    _, said = await halo(capsys, "models", *form)
+    assert "127.0.0.1:1" in said
+    assert KEY not in said

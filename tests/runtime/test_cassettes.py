@@ -384,6 +384,14 @@ async def test_else_live_asks_only_what_is_missing_and_adds_it() -> None:
     assert (await play(longer, Cassette.replay(TAPE), nobody())).head == result.head
 
 
+async def test_else_live_begins_a_cassette_that_is_not_there() -> None:
+    program, world = f"{AGENT}{MAIN}|> A.one()", World(in_turn("1"))
+    first = await play(program, Cassette.replay(TAPE, else_live=True), world)
+    again = await play(program, Cassette.replay(TAPE, else_live=True), world)
+    assert (first.output, again.output, world.asked) == ("1", "1", 1)
+    assert (await play(program, Cassette.replay(TAPE), nobody())).head == first.head
+
+
 async def test_else_live_needs_a_key_only_for_what_is_missing() -> None:
     text = f"{AGENT}{MAIN}|> A.one()"
     await play(text, Cassette.record(TAPE), World(in_turn("1")))
