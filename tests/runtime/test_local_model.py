@@ -196,11 +196,11 @@ async def served(address: str) -> AsyncIterator[OpenAILike]:
     await provider.close()
 
 
-async def test_a_compatible_server_answers_with_usage(served: OpenAILike) -> None:
-    question = ask("What is the capital of France?", "openai/smollm2", temperature=0, top_p=1, max_tokens=200)
-    reply = await served.complete(question)
-    assert reply.text.strip()
-    assert 0 < (reply.usage.output or 0) < 200
+async def test_a_compatible_server_tells_what_an_answer_used_that_was_cut(served: OpenAILike) -> None:
+    with pytest.raises(ModelError, match="raise max_tokens") as caught:
+        await served.complete(ask("Tell a long story.", "openai/smollm2", temperature=0, top_p=1, max_tokens=3))
+    assert caught.value.usage is not None
+    assert (caught.value.usage.output, (caught.value.usage.input or 0) > 10) == (3, True)
 
 
 async def test_a_compatible_server_keeps_to_a_schema(served: OpenAILike) -> None:
@@ -208,6 +208,7 @@ async def test_a_compatible_server_keeps_to_a_schema(served: OpenAILike) -> None
         ask("Alice is 31 years old.", "openai/smollm2", json_schema=PERSON, temperature=0, max_tokens=60)
     )
     assert json.loads(reply.text).keys() == {"name", "age"}
+    assert 0 < (reply.usage.output or 0) < 60
 
 
 async def test_a_compatible_servers_refusal_is_told_in_its_own_words(served: OpenAILike) -> None:
