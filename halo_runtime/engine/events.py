@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field, fields
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
@@ -126,12 +126,21 @@ class ModelDelta(RunEvent):
     text: str
 
 
+CANCELLED: Final[JsonObject] = {
+    "type": "Cancelled",
+    "message": "broken off before its answer had come",
+    **dict.fromkeys(("stage", "file", "line", "column")),
+}
+"""What `ModelResponded` has as the error of a request that was broken off."""
+
+
 @record
 class ModelResponded(RunEvent):
-    """`error` is null when a reply came. `cost` in USD as text, null when unknown; `duration_ms` as recorded.
+    """`error` is null when a reply came, CANCELLED when nobody waited for it any more. `duration_ms` as recorded.
 
-    `model` is the one that answered, null when unknown; `finish` why it ended (models/base.py, Stop). `usage` are its
-    tokens as the service told them, null for what it did not. `reused`: nothing was sent, a journal had the reply.
+    `cost` in USD as text, null when unknown. `model` is the one that answered, null if unknown; `finish` why it ended
+    (models/base.py, Stop). `usage` are its tokens as the service told them, null for what it did not. `reused`: nothing
+    was sent, a journal had the reply.
     """
 
     type: ClassVar[str] = "model_responded"

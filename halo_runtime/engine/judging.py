@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Final
 from halo_lang.records import record
 from halo_runtime.engine.attempts import with_retries
 from halo_runtime.engine.calls.figures import Figures, tokens_of
-from halo_runtime.engine.effects import Paused
-from halo_runtime.engine.events import ModelRequested, ModelResponded
+from halo_runtime.engine.effects import Paused, TimeUp
+from halo_runtime.engine.events import CANCELLED, ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.limits import within
-from halo_runtime.engine.needs import Spent, request_need, spent_in_vain, spent_on
+from halo_runtime.engine.needs import Spent, request_need, spent_broken_off, spent_in_vain, spent_on
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Usage
@@ -99,6 +99,9 @@ class _Judging:
         except HaloError as error:
             self._refused(place, error, reused=replayed)
             raise
+        except (asyncio.CancelledError, TimeUp):
+            self._broken_off(place, reused=replayed)
+            raise
         finally:
             run.ledger.told(self._frame, place, self._guarded, run.effects.journal.find(place))
             run.heard(place, "model", request.to_json)
@@ -152,6 +155,17 @@ class _Judging:
         if spent is not None and not run.effects.was_reused(place):
             self._figures.spent(spent)
         self._tell(place, _Told(None, run.redactor.json(error_to_json(error)), spent), reused=reused)
+
+    def _broken_off(self, place: str, *, reused: bool) -> None:
+        kept = self._frame.run.effects.journal.find(place)
+        if kept is None or kept.outcome != "cancelled":
+            return
+        if kept.charge is None:  # it was still waiting for room in a budget
+            self._figures.not_tried()
+            return
+        spent = spent_broken_off(self._request, kept.charge)
+        self._figures.spent(spent)
+        self._tell(place, _Told(None, CANCELLED, spent), reused=reused)
 
     def _tell(self, place: str, told: _Told, *, reused: bool) -> None:
         run = self._frame.run

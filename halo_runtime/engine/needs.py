@@ -110,6 +110,13 @@ def spent_in_vain(request: ModelRequest, usage: Usage, price: PriceOf) -> Spent:
     return _spent(request, usage, 0, None, price)
 
 
+def spent_broken_off(request: ModelRequest, charge: JsonObject) -> Spent:
+    """What a request has used that was broken off, by what it counted for then: its record knows, no clock does."""
+    use = Use.from_json(charge)
+    sent = min(_tokens_sent(request), use.tokens)
+    return Spent(Usage(sent, use.tokens - sent), use.usd, estimated=True)
+
+
 def _spent(request: ModelRequest, usage: Usage, made: int, own: Decimal | None, price: PriceOf) -> Spent:
     given, answered = _credible(usage.input), _credible(usage.output)
     estimated = given is None or answered is None

@@ -10,6 +10,7 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
 from halo_runtime.engine.events import (
+    CANCELLED,
     AgentFinished,
     AgentStarted,
     InterruptAnswered,
@@ -122,7 +123,10 @@ class PartSpans:
         span = self._open.get(key)
         if span is not None:
             span.set_attributes(attributes)
-        self._end(key, "completed" if error is None else "failed", error)
+        if error is not None and error["type"] == CANCELLED["type"]:
+            self._end(key, "cancelled", None)
+        else:
+            self._end(key, "completed" if error is None else "failed", error)
 
     # --- events inside spans ------------------------------------------------------------------------------------
 
@@ -150,7 +154,7 @@ class PartSpans:
         self._open[key] = self._tracer.start_span(name, parent, kind=kind, attributes=attributes)
 
     def _end_inside(self, path: str) -> None:
-        """End requests and calls that were cancelled: nothing tells of their end."""
+        """End requests and calls that were cancelled where nothing told of their end."""
         inside = f"{path}/"
         for key in [key for key in self._open if key[0] in ("model", "tool") and key[1].startswith(inside)]:
             self._asked_at.pop(key[1], None)

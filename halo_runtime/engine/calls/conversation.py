@@ -14,12 +14,12 @@ from halo_runtime.engine.calls.figures import Figures, tokens_of
 from halo_runtime.engine.calls.request import Settings, model_request
 from halo_runtime.engine.calls.streaming import Deltas
 from halo_runtime.engine.calls.written import written_texts
-from halo_runtime.engine.effects import Origins, Paused
-from halo_runtime.engine.events import ModelRequested, ModelResponded
+from halo_runtime.engine.effects import Origins, Paused, TimeUp
+from halo_runtime.engine.events import CANCELLED, ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import Passed, examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
-from halo_runtime.engine.needs import PriceOf, Spent, request_need, spent_in_vain, spent_on
+from halo_runtime.engine.needs import PriceOf, Spent, request_need, spent_broken_off, spent_in_vain, spent_on
 from halo_runtime.engine.pacing import held_to, in_turn
 from halo_runtime.errors import HaloError, StepLimitError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
@@ -188,7 +188,10 @@ class Conversation:
             spent = None if error.usage is None else spent_in_vain(request, error.usage, self._price)
             if spent is not None and not reused:
                 self.figures.spent(spent)
-            self._failed(place, error, spent, reused=replayed or reused)
+            self._failed(place, run.redactor.json(error_to_json(error)), spent, reused=replayed or reused)
+            raise
+        except (asyncio.CancelledError, TimeUp):
+            self._broken_off(place, request, reused=replayed)
             raise
         finally:
             run.ledger.told(self.frame, place, self.guarded, run.effects.journal.find(place))
@@ -202,6 +205,18 @@ class Conversation:
             self.figures.replied(reply, spent, duration)
         self._responded(place, reply, spent, duration, reused=replayed or reused)
         return reply
+
+    def _broken_off(self, place: str, request: ModelRequest, *, reused: bool) -> None:
+        """Nobody waits for the answer any more; the service may have been at work on it."""
+        kept = self.frame.run.effects.journal.find(place)
+        if kept is None or kept.outcome != "cancelled":
+            return
+        if kept.charge is None:  # it was still waiting for room in a budget
+            self.figures.not_tried()
+            return
+        spent = spent_broken_off(request, kept.charge)
+        self.figures.spent(spent)
+        self._failed(place, CANCELLED, spent, reused=reused)
 
     async def _complete(self, place: str, request: ModelRequest, booking: Booking) -> Json:
         """Send a request, once the budgets admit it."""
@@ -278,14 +293,13 @@ class Conversation:
             )
         )  # fmt: skip
 
-    def _failed(self, place: str, error: HaloError, spent: Spent | None, *, reused: bool) -> None:
+    def _failed(self, place: str, error: JsonObject, spent: Spent | None, *, reused: bool) -> None:
         run, agent, method = self.frame.run, self.call.agent.name, self.call.method
         if run.emitter.active:
-            failure = run.redactor.json(error_to_json(error))
             tokens = {} if spent is None else tokens_of(spent.usage)
             paid = None if spent is None or spent.usd is None else str(spent.usd)
             run.emitter.emit(
-                ModelResponded(run.run_id, place, agent, method, None, tokens, paid, 0.0, failure, reused=reused)
+                ModelResponded(run.run_id, place, agent, method, None, tokens, paid, 0.0, error, reused=reused)
             )
 
 
