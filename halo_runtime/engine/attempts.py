@@ -8,13 +8,16 @@ from typing import TypeVar
 from halo_runtime.engine.directives import Retry
 from halo_runtime.engine.events import RetryScheduled
 from halo_runtime.engine.frame import Frame
-from halo_runtime.errors import HaloError, ServiceError, TimeoutExceeded
+from halo_runtime.errors import HaloError, ModelError, ServiceError, TimeoutExceeded
 from halo_runtime.json_types import Json
 
 Result = TypeVar("Result")
 
 MAXIMUM_WAIT = 600.0
 """Seconds. Exponential waits stop growing here, and who asks for a longer one is not waited for."""
+
+TRY_AGAIN = "this may pass: add @retry(3) to the agent, and it is tried again"
+"""What to do about a failure of a model that passes, where the program does not say."""
 
 
 async def with_retries(
@@ -37,6 +40,8 @@ async def with_retries(
             return await once(attempt), attempt
         except (ServiceError, TimeoutExceeded) as error:
             error.attempt = attempt
+            if retry is None and isinstance(error, ModelError) and error.retryable:
+                error.hint = error.hint or TRY_AGAIN
             if retry is None or attempt > retry.count or not _passes(error, repeatable):
                 raise
             if not await _wait(frame, f"{path}/try{attempt}", retry, error):

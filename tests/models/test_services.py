@@ -259,7 +259,7 @@ async def test_a_failure_is_told_in_the_services_words_with_what_to_do(
     for text in said:
         assert text.format(key=kit.key_variable, url=kit.url_variable) in error.message
     assert (error.status, error.code, error.retryable) == (status, code, retryable)
-    assert (error.hint is not None) == (code == "context_overflow")
+    assert (error.hint is not None) == (code == "context_overflow" or retryable)
 
 
 @every_service
@@ -270,6 +270,23 @@ async def test_what_could_not_be_asked_may_be_asked_again(kit: Kit) -> None:
     assert "ended the connection before its answer was complete" in error.message
     # A prediction that was asked for may have begun, and would be paid for twice.
     assert error.retryable is (kit.name != "replicate")
+
+
+@pytest.mark.parametrize(
+    ("program", "sent", "advised"), [("", 1, True), ("@retry(1, 1ms)\n", 2, False)], ids=["never", "again"]
+)
+@pytest.mark.parametrize("passing", ["500", "429", "cut"])
+async def test_a_failure_that_passes_advises_to_try_again_where_the_program_does_not(
+    program: str, sent: int, advised: bool, passing: str
+) -> None:
+    kit = SERVICES[0]
+    failure = Answer(body=b"x" * 10, cut=True) if passing == "cut" else kit.refuse(int(passing), "Busy.")
+    async with kit.start() as server:
+        server.answer(failure, failure)
+        result, _ = await run(program + PLAIN, kit, kit.env(server))
+        assert len(server.requests) == sent
+    assert result.error is not None
+    assert ("add @retry(3) to the agent" in (result.error.hint or "")) is advised
 
 
 def having(end: Any) -> Any:
