@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final
@@ -151,7 +151,8 @@ class _Lane:
                 response = await connection.handle_async_request(request)
             except httpcore.ConnectionNotAvailable:
                 continue  # it was about to be closed
-            if response.extensions.get("http_version") == b"HTTP/2":  # it takes others beside this one
+            extensions: Mapping[str, object] = response.extensions
+            if extensions.get("http_version") == b"HTTP/2":  # it takes others beside this one
                 self._shared = True
                 self._ready[connection] = None
             return connection, response
