@@ -1,5 +1,5 @@
-# `make demo` shows Halo running, `make test` runs the tests, `make check` everything a change must pass,
-# `make bench` the measurements. Each sets up what it needs, once, in a virtual environment beside this file.
+# `make demo` shows Halo running, `make test` runs all tests, `make check` the static checks (`make static`) and the fast
+# tests, `make bench` the measurements. Each sets up what it needs, once, in a virtual environment beside this file.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 PIP := -m pip install -qq --disable-pip-version-check
 
-.PHONY: demo test check bench docs clean
+.PHONY: demo test check static bench docs clean
 
 demo: $(VENV)/.local
 	$(BIN)/halo demo
@@ -15,12 +15,14 @@ demo: $(VENV)/.local
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-check: $(VENV)/.dev
+check: static
+	$(BIN)/python -m pytest -q -m "not local and not terminal and not conformance"
+
+static: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m pytest -q -m "not local and not terminal and not conformance"
 
 bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/stage_overhead.py

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
-from typing import Final
+from typing import Any, Final, cast
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -151,7 +151,7 @@ class _Lane:
                 response = await connection.handle_async_request(request)
             except httpcore.ConnectionNotAvailable:
                 continue  # it was about to be closed
-            extensions: Mapping[str, object] = response.extensions
+            extensions = cast(Any, response).extensions  # which httpcore does not type
             if extensions.get("http_version") == b"HTTP/2":  # it takes others beside this one
                 self._shared = True
                 self._ready[connection] = None
