@@ -61,7 +61,7 @@ def test_the_page_has_no_rule_that_the_catalogue_has_not() -> None:
 
 def test_a_rule_written_as_its_page_says_works(tmp_path: Path) -> None:
     page = (DOCS / "how-to" / "rules.md").read_text("utf-8")
-    blocks = dict(reversed(re.findall(r"^```(\w+)\n(.*?)^```$", page, re.M | re.S)))  # the first of each language
+    blocks = dict(reversed(re.findall(r"^```(\w+)[^\n]*\n(.*?)^```$", page, re.M | re.S)))  # the first of each language
     groups = tomllib.loads(blocks["toml"])["project"]["entry-points"].items()
     points = [f"{group}: {name} = {value}" for group, found in groups for name, value in found.items()]
     install(tmp_path, "halo_manners", blocks["python"], *points)
