@@ -96,7 +96,7 @@ def read_reply(document: JsonObject, names: ToolNames, refuse: Refuse, *, may_be
 
     `may_be_cut`: a text that the token limit cut is one, with a warning.
     """
-    with used(_usage(document.get("usage"))):
+    with used(usage_of(document.get("usage"), "prompt_tokens", "completion_tokens")):
         return _read(document, names, refuse, may_be_cut)
 
 
@@ -264,24 +264,28 @@ def _reply(document: JsonObject, text: str, calls: tuple[ToolCall, ...], stop: S
         text=text,
         tool_calls=calls,
         stop=stop,
-        usage=_usage(usage),
+        usage=usage_of(usage, "prompt_tokens", "completion_tokens"),
         model_used=model if isinstance(model, str) else None,
         cost=_cost(usage) if is_object(usage) else None,
         warnings=(WARNINGS[stop],) if stop in WARNINGS else (),
     )
 
 
-def _usage(usage: Json) -> Usage:
+def usage_of(usage: Json, given: str, made: str) -> Usage:
+    """Tokens as Halo counts them, from what OpenAI reports under the names `given` and `made`.
+
+    The totals include cached and reasoning tokens, too.
+    """
     if not is_object(usage):
         return Usage()
-    prompt: Json = usage.get("prompt_tokens_details")
-    completion: Json = usage.get("completion_tokens_details")
+    read: Json = usage.get(f"{given}_details")
+    thought: Json = usage.get(f"{made}_details")
     return Usage(
-        input=count(usage.get("prompt_tokens")),
-        output=count(usage.get("completion_tokens")),
-        cached=count(prompt.get("cached_tokens")) if is_object(prompt) else None,
-        reasoning=count(completion.get("reasoning_tokens")) if is_object(completion) else None,
-        cache_written=count(prompt.get("cache_write_tokens")) if is_object(prompt) else None,
+        input=count(usage.get(given)),
+        output=count(usage.get(made)),
+        cached=count(read.get("cached_tokens")) if is_object(read) else None,
+        reasoning=count(thought.get("reasoning_tokens")) if is_object(thought) else None,
+        cache_written=count(read.get("cache_write_tokens")) if is_object(read) else None,
     )
 
 

@@ -15,10 +15,10 @@ from halo_runtime.models.chat import (
     TRUNCATED_CALL,
     Fail,
     ToolNames,
-    count,
     is_json,
     reported_status,
     told_failure,
+    usage_of,
 )
 from halo_runtime.models.endings import WARNINGS, Refuse, check_ended
 from halo_runtime.models.responses_request import WIRE, is_answer, objects, told
@@ -50,7 +50,7 @@ def check_response(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
 
 def read_reply(document: JsonObject, model: str, names: ToolNames, refuse: Refuse) -> ModelReply:
     """The reply of `model` in a response; raises what `refuse` makes where there is none that could be used."""
-    usage = usage_of(document.get("usage"))
+    usage = usage_of(document.get("usage"), "input_tokens", "output_tokens")
     with used(usage):
         return _read(document, usage, model, names, refuse)
 
@@ -79,21 +79,6 @@ def _read(document: JsonObject, usage: Usage, model: str, names: ToolNames, refu
         model_used=answered_by if isinstance(answered_by, str) else None,
         warnings=_warnings(reason),
         opaque=_opaque(items, model),
-    )
-
-
-def usage_of(usage: Json) -> Usage:
-    """Tokens as Halo counts them; the service's totals include cached and reasoning tokens, too."""
-    if not is_object(usage):
-        return Usage()
-    read: Json = usage.get("input_tokens_details")
-    made: Json = usage.get("output_tokens_details")
-    return Usage(
-        input=count(usage.get("input_tokens")),
-        output=count(usage.get("output_tokens")),
-        cached=count(read.get("cached_tokens")) if is_object(read) else None,
-        reasoning=count(made.get("reasoning_tokens")) if is_object(made) else None,
-        cache_written=count(read.get("cache_write_tokens")) if is_object(read) else None,
     )
 
 
