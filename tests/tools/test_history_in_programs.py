@@ -182,7 +182,8 @@ async def test_a_run_that_is_cancelled_while_the_model_thinks_keeps_nothing(tmp_
 
 async def test_parallel_calls_keep_their_exchanges_apart(tmp_path: Path) -> None:
     text = f"{AGENT.format(limits='')}{MAIN} |* {{ Bot.a(), Bot.b(), Bot.c() }}"
-    await play(tmp_path, text, "hi", "one", "two", "three")
+    project = Project(tmp_path / ".halo", {"Bot.a": "one", "Bot.b": "two", "Bot.c": "three"})
+    await project.runtime().run(program(tmp_path, text), "Main", {"x": "hi"})
     said = await kept(tmp_path)
     pairs = {question[6]: answer for question, answer in zip(said[::2], said[1::2], strict=True)}
     assert pairs == {"a": "one", "b": "two", "c": "three"}
