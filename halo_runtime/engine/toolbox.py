@@ -14,7 +14,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
-from halo_runtime.tools.environment import given_variable, harmless
+from halo_runtime.tools.shell.environment import given_variable, harmless
 
 
 class ToolBox:

@@ -11,15 +11,15 @@ from halo_runtime.errors import ConfigError
 from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
 
 _FACTORIES: Final = {
-    "Bash": "halo_runtime.tools.bash:open_shell",
-    "Documents": "halo_runtime.tools.documents:open_documents",
+    "Bash": "halo_runtime.tools.shell.bash:open_shell",
+    "Documents": "halo_runtime.tools.documents.provider:open_documents",
     "File": "halo_runtime.tools.history:open_history",
     "GET": "halo_runtime.tools.rest:open_get",
-    "GitHub": "halo_runtime.tools.github:open_github",
+    "GitHub": "halo_runtime.tools.github.provider:open_github",
     "KV": "halo_runtime.tools.kv:open_store",
     "POST": "halo_runtime.tools.rest:open_post",
     "REST": "halo_runtime.tools.rest:open_rest",
-    "Workspace": "halo_runtime.tools.workspace:open_workspace",
+    "Workspace": "halo_runtime.tools.workspace.provider:open_workspace",
 }
 """Provider name → `module:function`."""
 

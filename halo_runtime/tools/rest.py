@@ -12,14 +12,14 @@ from halo_lang.catalog.signature import duration_seconds
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.web import WebAnswer, WebClient, WebRequest, refusal
-from halo_runtime.tools.web_bodies import read_body
-from halo_runtime.tools.web_headers import HeaderProblem, read_headers
-from halo_runtime.tools.web_urls import declared_url, joined, with_query
+from halo_runtime.tools.web.bodies import read_body
+from halo_runtime.tools.web.client import WebAnswer, WebClient, WebRequest, refusal
+from halo_runtime.tools.web.headers import HeaderProblem, read_headers
+from halo_runtime.tools.web.urls import declared_url, joined, with_query
 from halo_runtime.values import text_of
 
 if TYPE_CHECKING:
-    from halo_runtime.tools.web_network import Resolve
+    from halo_runtime.tools.web.network import Resolve
 
 Made = TypeVar("Made")
 

@@ -11,9 +11,10 @@ import pytest
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.templates import WrittenText
-from halo_runtime.tools import processes, tool_factory
+from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.bash import Shell, open_shell
+from halo_runtime.tools.shell import processes
+from halo_runtime.tools.shell.bash import Shell, open_shell
 
 NAP = f"sleep 31.{os.getpid()}"
 """A command that no other test runs, so that one can look for what is left of it."""

@@ -20,11 +20,15 @@ from hypothesis import strategies as st
 
 from halo_lang import catalog
 from halo_runtime.errors import ConfigError, ToolError
-from halo_runtime.tools import documents, documents_formats, documents_limits, documents_reading, tool_factory
+from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.documents import Documents
-from halo_runtime.tools.documents_html import read_html
-from halo_runtime.tools.documents_text import chunks_of, find_passages, markdown_table
+from halo_runtime.tools.documents import formats as documents_formats
+from halo_runtime.tools.documents import limits as documents_limits
+from halo_runtime.tools.documents import provider as documents
+from halo_runtime.tools.documents import reading as documents_reading
+from halo_runtime.tools.documents.html import read_html
+from halo_runtime.tools.documents.provider import Documents
+from halo_runtime.tools.documents.text import chunks_of, find_passages, markdown_table
 
 
 def pdf(*pages: str) -> bytes:

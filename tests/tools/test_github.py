@@ -13,9 +13,9 @@ from halo_lang import catalog
 from halo_runtime.errors import ToolError
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.github import GitHub
-from halo_runtime.tools.github_methods import ROUTES
-from halo_runtime.tools.web import WebClient
+from halo_runtime.tools.github.methods import ROUTES
+from halo_runtime.tools.github.provider import GitHub
+from halo_runtime.tools.web.client import WebClient
 from tests.fakes.github_documents import REPO, sha
 from tests.fakes.github_server import TOKEN, FakeGitHub, refusal
 from tests.fakes.wire import Answer, reply

@@ -16,7 +16,7 @@ from halo_runtime.errors import ToolError
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig, ToolProvider
 from halo_runtime.tools.rest import READING, WRITING
-from halo_runtime.tools.web import MAX_BODY
+from halo_runtime.tools.web.client import MAX_BODY
 from tests.fakes.wire import Answer, FakeService, Received, reply
 
 VERBS = ["get", "head", "post", "put", "patch", "delete"]

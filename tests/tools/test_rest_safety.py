@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.rest import Api, open_rest
-from halo_runtime.tools.web import MAX_REDIRECTS, WebRequest, redirected
-from halo_runtime.tools.web_addresses import AllowedHosts, why_closed
-from halo_runtime.tools.web_network import GuardedNetwork
-from halo_runtime.tools.web_urls import declared_url, joined, same_origin
+from halo_runtime.tools.web.addresses import AllowedHosts, why_closed
+from halo_runtime.tools.web.client import MAX_REDIRECTS, WebRequest, redirected
+from halo_runtime.tools.web.network import GuardedNetwork
+from halo_runtime.tools.web.urls import declared_url, joined, same_origin
 from tests.fakes.wire import Answer
 from tests.tools.test_rest import Echo
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.shell_quoting import fill_script
+from halo_runtime.tools.shell.quoting import fill_script
 
 HOSTILE = (
     "",

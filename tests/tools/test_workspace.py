@@ -14,9 +14,12 @@ import pytest
 
 from halo_lang import catalog
 from halo_runtime.errors import ConfigError, ToolError
-from halo_runtime.tools import tool_factory, workspace, workspace_files, workspace_search
+from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.workspace import Workspace
+from halo_runtime.tools.workspace import files as workspace_files
+from halo_runtime.tools.workspace import provider as workspace
+from halo_runtime.tools.workspace import search as workspace_search
+from halo_runtime.tools.workspace.provider import Workspace
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.workspace_edit import lines_of, replace_once
-from halo_runtime.tools.workspace_patch import apply_hunks, parse_patch
+from halo_runtime.tools.workspace.edit import lines_of, replace_once
+from halo_runtime.tools.workspace.patch import apply_hunks, parse_patch
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "", "-- ", "--- x", "+++ y", "@@ -1 +1 @@", "\\ No", "\u2028", " "]), max_size=12

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.workspace import Workspace
-from halo_runtime.tools.workspace_paths import Closed, folded, parse_path
+from halo_runtime.tools.workspace.paths import Closed, folded, parse_path
+from halo_runtime.tools.workspace.provider import Workspace
 from tests.tools.test_bash import names_in
 
 CALLS: dict[str, dict[str, Any]] = {

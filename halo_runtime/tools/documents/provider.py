@@ -21,11 +21,11 @@ from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.prompts import cut
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.documents_text import chunks_of, find_passages
+from halo_runtime.tools.documents.text import chunks_of, find_passages
 from halo_runtime.tools.threads import Stop, Workers
-from halo_runtime.tools.workspace_paths import Closed, Globs, Parts, parse_path, show
-from halo_runtime.tools.workspace_root import Root
-from halo_runtime.tools.workspace_search import Tree
+from halo_runtime.tools.workspace.paths import Closed, Globs, Parts, parse_path, show
+from halo_runtime.tools.workspace.root import Root
+from halo_runtime.tools.workspace.search import Tree
 
 SECONDS: Final = 60.0
 """How long a document may take."""
@@ -178,7 +178,7 @@ async def take_apart(descriptor: int, kind: str, name: str, *, tables: bool, sec
     """Read an open file in a process of its own. Raises ToolError; cancelled, the process is killed."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-I", "-m", "halo_runtime.tools.documents_reading", kind, "tables" if tables else "text",
+        sys.executable, "-I", "-m", "halo_runtime.tools.documents.reading", kind, "tables" if tables else "text",
         stdin=descriptor, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env=_CLEAN_ENV,
     )  # fmt: skip
     try:

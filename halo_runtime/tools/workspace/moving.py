@@ -9,8 +9,8 @@ from contextlib import suppress
 
 from halo_runtime.errors import ToolError
 from halo_runtime.tools.threads import Stop
-from halo_runtime.tools.workspace_paths import Closed, Parts, show
-from halo_runtime.tools.workspace_root import Root, Spot, entries_of, kind_of, missing
+from halo_runtime.tools.workspace.paths import Closed, Parts, show
+from halo_runtime.tools.workspace.root import Root, Spot, entries_of, kind_of, missing
 
 
 def move(root: Root, closed: Closed, source: Parts, target: Parts, stop: Stop) -> Parts:

@@ -12,7 +12,7 @@ from typing import Final
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
 from halo_runtime.prompts import cut
-from halo_runtime.tools.workspace_edit import lines_of, nearest_line
+from halo_runtime.tools.workspace.edit import lines_of, nearest_line
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.ASCII)
 _NO_FILE: Final = "/dev/null"

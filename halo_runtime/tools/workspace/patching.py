@@ -9,10 +9,10 @@ from contextlib import suppress
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
 from halo_runtime.tools.threads import Stop
-from halo_runtime.tools.workspace_files import Text, mode_of, read_bytes, write_bytes
-from halo_runtime.tools.workspace_patch import FilePatch, apply_hunks, parse_patch
-from halo_runtime.tools.workspace_paths import Parts, parse_path, show
-from halo_runtime.tools.workspace_root import NothingThereError, Root, missing
+from halo_runtime.tools.workspace.files import Text, mode_of, read_bytes, write_bytes
+from halo_runtime.tools.workspace.patch import FilePatch, apply_hunks, parse_patch
+from halo_runtime.tools.workspace.paths import Parts, parse_path, show
+from halo_runtime.tools.workspace.root import NothingThereError, Root, missing
 
 
 @record

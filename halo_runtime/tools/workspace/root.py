@@ -17,7 +17,7 @@ from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.workspace_paths import MAX_DEPTH, Closed, Parts, folded, show
+from halo_runtime.tools.workspace.paths import MAX_DEPTH, Closed, Parts, folded, show
 
 MAX_LINKS: Final = 40
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -1,6 +1,6 @@
 """The process that takes one document apart: from standard input to one JSON object on standard output.
 
-`python -m halo_runtime.tools.documents_reading KIND text|tables`; the answer is `{"pages", "metadata", "tables"}` or
+`python -m halo_runtime.tools.documents.reading KIND text|tables`; the answer is `{"pages", "metadata", "tables"}` or
 `{"error"}`, words that follow the document's name. Libraries read whatever they are given, so this process may take
 only so much memory and processor time, and Office files are looked into before one of them opens them.
 """
@@ -13,8 +13,8 @@ import sys
 from typing import Final
 
 from halo_runtime.json_types import JsonObject
-from halo_runtime.tools.documents_formats import READERS
-from halo_runtime.tools.documents_limits import UnreadableError, check_archive
+from halo_runtime.tools.documents.formats import READERS
+from halo_runtime.tools.documents.limits import UnreadableError, check_archive
 
 MEMORY_BYTES: Final = 2 * 1024**3
 PROCESSOR_SECONDS: Final = 60

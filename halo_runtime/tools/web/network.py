@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, cast
 import httpcore
 
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.web_addresses import AllowedHosts, why_closed
+from halo_runtime.tools.web.addresses import AllowedHosts, why_closed
 
 CONNECT_SECONDS: Final = 10.0
 

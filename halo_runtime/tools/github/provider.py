@@ -18,10 +18,10 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.http import is_loopback
 from halo_runtime.pick import pick
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.github_errors import explain
-from halo_runtime.tools.github_methods import ROUTES, Route, encoded
-from halo_runtime.tools.web import WebAnswer, WebClient, WebRequest
-from halo_runtime.tools.web_urls import declared_url, joined, same_origin
+from halo_runtime.tools.github.errors import explain
+from halo_runtime.tools.github.methods import ROUTES, Route, encoded
+from halo_runtime.tools.web.client import WebAnswer, WebClient, WebRequest
+from halo_runtime.tools.web.urls import declared_url, joined, same_origin
 from halo_runtime.values import text_of
 
 PUBLIC_API: Final = "https://api.github.com"

@@ -17,16 +17,16 @@ from halo_lang.records import record
 from halo_runtime.errors import ToolError
 from halo_runtime.models.complaints import read_complaint
 from halo_runtime.models.retry import is_retryable, retry_after
-from halo_runtime.tools.web_addresses import AllowedHosts
-from halo_runtime.tools.web_bodies import ACCEPTED, read_bounded
-from halo_runtime.tools.web_urls import host_of
+from halo_runtime.tools.web.addresses import AllowedHosts
+from halo_runtime.tools.web.bodies import ACCEPTED, read_bounded
+from halo_runtime.tools.web.urls import host_of
 from halo_runtime.version import __version__
 
 if TYPE_CHECKING:
     import httpcore
     import httpx
 
-    from halo_runtime.tools.web_network import Resolve
+    from halo_runtime.tools.web.network import Resolve
 
 MAX_REDIRECTS: Final = 5
 MAX_BODY: Final = 4 << 20
@@ -109,7 +109,7 @@ class WebClient:
         import httpcore
         import httpx
 
-        from halo_runtime.tools.web_network import CONNECT_SECONDS
+        from halo_runtime.tools.web.network import CONNECT_SECONDS
 
         url = httpx.URL(request.url)
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
@@ -130,7 +130,7 @@ class WebClient:
             import httpcore
             import httpx
 
-            from halo_runtime.tools.web_network import GuardedNetwork, look_up
+            from halo_runtime.tools.web.network import GuardedNetwork, look_up
 
             self._pools[scheme] = httpcore.AsyncConnectionPool(
                 ssl_context=httpx.create_ssl_context() if scheme == "https" else None,

@@ -13,7 +13,7 @@ from halo_runtime.json_types import Json
 from halo_runtime.values import parse_json
 
 if TYPE_CHECKING:
-    from halo_runtime.tools.web import WebAnswer
+    from halo_runtime.tools.web.client import WebAnswer
 
 ACCEPTED: Final = "gzip, deflate"
 _TEXTS: Final = re.compile(

@@ -14,8 +14,8 @@ from typing import Final
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
 from halo_runtime.tools.threads import Stop
-from halo_runtime.tools.workspace_paths import Parts, show
-from halo_runtime.tools.workspace_root import Root, Spot, check_regular, open_file
+from halo_runtime.tools.workspace.paths import Parts, show
+from halo_runtime.tools.workspace.root import Root, Spot, check_regular, open_file
 
 MAX_FILE_BYTES: Final = 16 * 1024 * 1024
 """Larger files are neither read nor written."""

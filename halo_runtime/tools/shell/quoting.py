@@ -21,7 +21,7 @@ from typing import Final, NoReturn
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.shell_commands import HOLE, Command, reads_code
+from halo_runtime.tools.shell.commands import HOLE, Command, reads_code
 
 VARIABLE: Final = "HALO_VALUE_{}"
 """The environment variable that carries a value, by its place from 1."""

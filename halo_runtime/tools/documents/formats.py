@@ -9,9 +9,9 @@ from datetime import date, datetime, time
 from typing import Any, Final
 
 from halo_runtime.json_types import JsonObject
-from halo_runtime.tools.documents_html import read_html
-from halo_runtime.tools.documents_limits import UnreadableError
-from halo_runtime.tools.documents_text import markdown_table
+from halo_runtime.tools.documents.html import read_html
+from halo_runtime.tools.documents.limits import UnreadableError
+from halo_runtime.tools.documents.text import markdown_table
 
 MAX_PAGES: Final = 5_000
 MAX_CELLS: Final = 2_000_000

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import Final
 
 from halo_lang.records import record
-from halo_runtime.tools.documents_text import markdown_table
+from halo_runtime.tools.documents.text import markdown_table
 
 _HIDDEN: Final = ("script", "style", "noscript", "template", "head", "svg")
 _BLOCKS: Final = frozenset(

@@ -12,9 +12,9 @@ from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json
 from halo_runtime.prompts import cut
 from halo_runtime.tools.threads import Stop
-from halo_runtime.tools.workspace_files import MAX_FILE_BYTES, is_binary, read_open
-from halo_runtime.tools.workspace_paths import MAX_DEPTH, Closed, Globs, Parts, show
-from halo_runtime.tools.workspace_root import Root, Spot, entries_of, kind_of, open_file
+from halo_runtime.tools.workspace.files import MAX_FILE_BYTES, is_binary, read_open
+from halo_runtime.tools.workspace.paths import MAX_DEPTH, Closed, Globs, Parts, show
+from halo_runtime.tools.workspace.root import Root, Spot, entries_of, kind_of, open_file
 
 MAX_PATHS: Final = 10_000
 MAX_MATCHES: Final = 1_000

@@ -10,7 +10,7 @@ from typing import Final
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.retry import retry_after
-from halo_runtime.tools.web import WebAnswer, WebRequest, refusal
+from halo_runtime.tools.web.client import WebAnswer, WebRequest, refusal
 
 SECONDARY_SECONDS: Final = 60.0
 """The least wait after a secondary limit that names none."""

@@ -20,8 +20,8 @@ from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.templates import WrittenText
 from halo_runtime.tools.base import ToolConfig
-from halo_runtime.tools.processes import GRACE_SECONDS, Finished, run_process
-from halo_runtime.tools.shell_quoting import fill_script
+from halo_runtime.tools.shell.processes import GRACE_SECONDS, Finished, run_process
+from halo_runtime.tools.shell.quoting import fill_script
 
 DEFAULT_TIMEOUT: Final = "60s"
 ANY: Final = "*"

@@ -21,13 +21,13 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.prompts import cut
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.threads import Stop, Workers
-from halo_runtime.tools.workspace_edit import lines_of, replace_once
-from halo_runtime.tools.workspace_files import append_bytes, encode, exclusive, read_text, write_bytes
-from halo_runtime.tools.workspace_moving import move, remove
-from halo_runtime.tools.workspace_patching import Patching
-from halo_runtime.tools.workspace_paths import Closed, Globs, parse_path, show
-from halo_runtime.tools.workspace_root import NothingThereError, Root, entries_of, kind_of
-from halo_runtime.tools.workspace_search import MAX_PATHS, Tree, find_lines, find_paths
+from halo_runtime.tools.workspace.edit import lines_of, replace_once
+from halo_runtime.tools.workspace.files import append_bytes, encode, exclusive, read_text, write_bytes
+from halo_runtime.tools.workspace.moving import move, remove
+from halo_runtime.tools.workspace.patching import Patching
+from halo_runtime.tools.workspace.paths import Closed, Globs, parse_path, show
+from halo_runtime.tools.workspace.root import NothingThereError, Root, entries_of, kind_of
+from halo_runtime.tools.workspace.search import MAX_PATHS, Tree, find_lines, find_paths
 
 MAX_READ_CHARS: Final = 1_000_000
 """Longer texts are cut at a line, with a mark that says how to read on."""

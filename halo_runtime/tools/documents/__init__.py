@@ -1,0 +1,1 @@
+"""Texts of PDF, office, HTML and table files as a provider."""

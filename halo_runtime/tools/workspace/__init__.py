@@ -1,0 +1,1 @@
+"""The files of one folder as a provider, with nothing that leads out of it."""
