@@ -13,6 +13,7 @@ demo: $(VENV)/.local
 	$(BIN)/halo demo
 
 test: $(VENV)/.dev
+	tests/system_packages.sh
 	$(BIN)/python -m pytest
 
 check: static
