@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
@@ -43,6 +43,18 @@ class ToolProvider(Protocol):
 
     async def close(self) -> None:
         """Free what the provider holds; called at the run's end, also after a failure."""
+        ...
+
+
+@runtime_checkable
+class Probing(Protocol):
+    """A provider that can say whether its settings work, for `halo doctor`."""
+
+    async def probe(self) -> str:
+        """Reach what the provider needs, changing nothing: what was found, in a few words ("12 tables, read only").
+
+        Raises ToolError that says what is wrong and what to do.
+        """
         ...
 
 
