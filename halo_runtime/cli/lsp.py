@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Final
 
 import click
 
 from halo_runtime.cli.output import is_terminal, say
 from halo_runtime.cli.usage import UsageError
+from halo_runtime.extras import install_line
 from halo_runtime.version import __version__
-
-INSTALL: Final = "pip install 'halo-workbench[lsp]'"
 
 
 @click.command()
@@ -26,7 +24,7 @@ def lsp(stdio: bool) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or missing.name.partition(".")[0] not in ("pygls", "lsprotocol", "cattrs", "attrs"):
             raise
-        raise UsageError("the language server is not installed", hint=INSTALL) from None
+        raise UsageError("the language server is not installed", hint=install_line("lsp")) from None
     if is_terminal(sys.stdin):
         say(f"halo lsp {__version__} waits for an editor to speak the Language Server Protocol; Ctrl-C ends it")
     from halo_runtime.cli.sources import is_priced

@@ -73,12 +73,6 @@ def source_of(data: bytes, path: str) -> tuple[Source, Diagnostic | None]:
         return Source(failure.prefix, path), halo_lang.not_utf8(failure)
 
 
-def diagnose(path: str) -> tuple[Source, tuple[Diagnostic, ...]]:
-    """Everything that is to be said about a program file, or of the program on stdin for `-`."""
-    source, undecodable = read_source(path)
-    return source, analyse(source).diagnostics if undecodable is None else (undecodable,)
-
-
 def analyse(source: Source, previous: Analysis | None = None) -> Analysis:
     """A checked program; with its `previous` version only what changed is read."""
     program = halo_lang.parse(source, None if previous is None else previous.program)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from halo_lang.excerpt import visible
 from halo_runtime.cli.output import paint, say
 from halo_runtime.cli.usage import UsageError
+from halo_runtime.extras import install_line
 
 if TYPE_CHECKING:
     from halo_runtime.cli.settings import Settings
     from halo_runtime.runtime import Runtime
     from halo_runtime.telemetry.export import SpanExport
-
-INSTALL: Final = "pip install 'halo-workbench[otel]'"
 
 
 @contextmanager
@@ -39,5 +38,5 @@ def _opened() -> SpanExport:
     try:
         from halo_runtime.telemetry.export import SpanExport  # takes its time to load, and may not be there
     except ImportError:
-        raise UsageError("--otel: OpenTelemetry is not installed", hint=INSTALL) from None
+        raise UsageError("--otel: OpenTelemetry is not installed", hint=install_line("otel")) from None
     return SpanExport()

@@ -11,6 +11,7 @@ from halo_lang.records import record
 from halo_runtime.cli.findings import Report
 from halo_runtime.cli.sources import analyse, folders_below, program_files, read_bytes, source_of, status
 from halo_runtime.cli.usage import UsageError
+from halo_runtime.extras import lacking
 
 if TYPE_CHECKING:
     from halo_lang.analysis import Analysis
@@ -104,7 +105,7 @@ def _read(file: str, before: _Seen | None, touched: bool) -> _Seen:
     if undecodable is not None:
         return _Seen(stamp, data, Report(source, (undecodable,)), None)
     analysis = analyse(source, None if before is None else before.analysis)
-    return _Seen(stamp, data, Report(source, analysis.diagnostics), analysis)
+    return _Seen(stamp, data, Report(source, analysis.diagnostics, tuple(lacking(analysis.program))), analysis)
 
 
 def _absolute(path: str) -> str:

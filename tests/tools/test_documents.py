@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halo_lang import catalog
-from halo_runtime.errors import ConfigError, ToolError
+from halo_runtime.errors import ToolError
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.documents import formats as documents_formats
@@ -384,12 +384,6 @@ async def test_a_cancelled_search_ends_all_its_processes(papers: Documents, monk
     with pytest.raises(asyncio.CancelledError):
         await task
     assert running == set()
-
-
-def test_a_missing_extra_is_told_before_a_run_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "find_spec", lambda name: None if name == "docx" else object())
-    with pytest.raises(ConfigError, match=r"not installed \(docx\): pip install 'halo-workbench\[documents\]'"):
-        tool_factory("Documents")(ToolConfig("Papers", "Documents", {"root": "."}, tmp_path))
 
 
 async def test_a_missing_folder_is_named_as_declared(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ import pytest
 import halo_lang
 from halo_runtime.cli.settings import user_name
 from halo_runtime.errors import RunRefused, UnknownRun
+from halo_runtime.extras import is_installed
 from halo_runtime.store.files import FileRunStore
-from halo_tui.models.launch import EMBEDDED_MODEL, Launch, choose_launch, embedded_model_installed
+from halo_tui.models.launch import EMBEDDED_MODEL, Launch, choose_launch
 from halo_tui.models.project import Project
 from halo_tui.models.session import Session
 
@@ -187,5 +188,5 @@ def test_replies_beside_the_program_are_found(tmp_path: Path, name: str) -> None
 
 
 def test_without_replies_the_embedded_model_answers_where_it_is_installed(tmp_path: Path) -> None:
-    expected = EMBEDDED_MODEL if embedded_model_installed() else None
+    expected = EMBEDDED_MODEL if is_installed("local") else None
     assert choose_launch(tmp_path / "main.halo", replies=None, model=None) == Launch(model=expected)

@@ -12,12 +12,11 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from halo_lang.records import record
-from halo_runtime.errors import ConfigError, ToolError
+from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.prompts import cut
 from halo_runtime.tools.base import ToolConfig
@@ -40,7 +39,6 @@ FORMATS: Final = {
 }  # fmt: skip
 """The ending of a name → how the file is read."""
 
-_PACKAGES: Final = ("pypdf", "pdfplumber", "docx", "openpyxl", "pptx", "defusedxml")
 _KEPT: Final = 32
 _AT_ONCE: Final = 2
 _CLEAN_ENV: Final = {"PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -163,13 +161,7 @@ class Documents:
 
 
 def open_documents(config: ToolConfig) -> Documents:
-    """The documents that a declaration describes. Raises ConfigError where the extra is not installed."""
-    lacking = [package for package in _PACKAGES if find_spec(package) is None]
-    if lacking:
-        raise ConfigError(
-            f"Documents needs packages that are not installed ({', '.join(lacking)}):"
-            " pip install 'halo-workbench[documents]'"
-        )
+    """The documents that a declaration describes."""
     shown = config.settings["root"]
     return Documents(config.name, config.folder / shown, shown)
 
