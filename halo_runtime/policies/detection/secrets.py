@@ -97,10 +97,10 @@ def _assigned(text: str, small: str) -> Iterator[Match]:
         for at in _places(small, (word,)):
             if at < until:
                 continue  # a part of the value before
-            found = _SETS.match(text, at + len(word))
-            if found is None or (word == "key" and not _KEY_BEFORE.search(small, max(0, at - 12), at)):
+            if not _may_name(word, small, at):
                 continue
-            if word == _SHORT and (small[at - 1 : at] not in ("_", "-") or found["sets"][:1].isalpha()):
+            found = _SETS.match(text, at + len(word))
+            if found is None or (word == _SHORT and found["sets"][:1].isalpha()):
                 continue
             until = found.end()
             value = found["value"].rstrip(".)]}?:")
@@ -109,6 +109,13 @@ def _assigned(text: str, small: str) -> Iterator[Match]:
                 continue
             if _is_password(value) if word == _SHORT or word in _PASSWORDS else _is_random(value, MIN_KEY):
                 yield Match(found.start("value"), found.start("value") + len(value), value)
+
+
+def _may_name(word: str, small: str, at: int) -> bool:
+    """Whether a word, by what stands before it, names what is set after it; asked first, as values are long."""
+    if word == "key":
+        return _KEY_BEFORE.search(small, max(0, at - 12), at) is not None
+    return word != _SHORT or small[at - 1 : at] in ("_", "-")
 
 
 def _is_placeholder(value: str) -> bool:

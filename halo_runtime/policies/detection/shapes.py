@@ -17,7 +17,7 @@ def _shape(pattern: str, *marks: str) -> tuple[tuple[str, ...], re.Pattern[str]]
 
 
 SHAPES: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
-    _shape(r"eyJ[A-Za-z0-9_-]{8,}\.(?:eyJ)?[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){0,2}", "eyJ"),
+    _shape(r"eyJ[A-Za-z0-9_-]{8,2000}+\.(?:eyJ)?[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+){0,2}", "eyJ"),
     _shape(rf"(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_END}", "AKIA", "ASIA", "ABIA", "ACCA"),
     _shape(r"AIza[A-Za-z0-9_-]{35}", "AIza"),
     _shape(r"ya29\.[A-Za-z0-9_-]{20,}", "ya29."),
@@ -31,7 +31,7 @@ SHAPES: Final[tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]] = (
     _shape(r"xapp-\d-[A-Za-z0-9-]{10,}", "xapp-"),
     _shape(r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9+/]{30,}", "hooks.slack.com"),
     _shape(r"sk-(?:ant|or|proj|svcacct|admin|lf)-[A-Za-z0-9_-]{16,}", "sk-"),
-    _shape(rf"sk-(?=[A-Za-z-]*\d)[A-Za-z0-9]{{20,}}(?:-[A-Za-z0-9]+)*{_END}", "sk-"),
+    _shape(rf"sk-(?=[A-Za-z]*+\d)[A-Za-z0-9]{{20,}}+(?:-[A-Za-z0-9]+)*{_END}", "sk-"),
     _shape(r"(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,}", "k_live_", "k_test_"),
     _shape(r"whsec_[A-Za-z0-9+/]{24,}=*", "whsec_"),
     _shape(rf"hf_[A-Za-z0-9]{{30,}}{_END}", "hf_"),
