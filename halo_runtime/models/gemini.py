@@ -20,6 +20,8 @@ from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import tool_names
+from halo_runtime.models.embedding_wire import gemini_body, read_gemini
+from halo_runtime.models.embeddings import Embedded, Purpose
 from halo_runtime.models.gemini_reply import Answer
 from halo_runtime.models.gemini_request import instruction, request_body, response_format
 from halo_runtime.models.http import Endpoint, JsonService
@@ -100,6 +102,16 @@ class Gemini:
     def forecast(self, request: ModelRequest) -> tuple[str, ...]:
         """What the model's family leaves out."""
         return self._warnings + _body(request, _PREFIXES.sub("", request.model), tool_names(request))[1]
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        """The vectors of some texts, in one request."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        name = _PREFIXES.sub("", model)
+        answer = await self._service.post(
+            f"/models/{quote(name)}:batchEmbedContents", gemini_body(name, texts, purpose)
+        )
+        return read_gemini(answer, len(texts), self._service.error)
 
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""

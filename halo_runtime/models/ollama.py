@@ -20,6 +20,8 @@ from halo_runtime.json_types import Json, JsonObject, is_list, is_object
 from halo_runtime.models.access import access_problem
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import ToolNames, offered, read_reply, tool_names
+from halo_runtime.models.embedding_wire import ollama_body, read_ollama
+from halo_runtime.models.embeddings import Embedded, Purpose
 from halo_runtime.models.http import Endpoint, JsonService
 from halo_runtime.models.streams import Lines
 from halo_runtime.models.surrogates import Mended, valid_text
@@ -71,6 +73,13 @@ class Ollama:
         opaque: JsonObject | None = {_WIRE: {"thinking": turn.thinking}} if turn.thinking else None
         warnings = reply.warnings + _context_warning(reply, body["options"]["num_ctx"])
         return replace(reply, warnings=warnings, opaque=opaque)
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        """The vectors of some texts, in one request."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        answer = await self._service.post("/api/embed", ollama_body(_name(model), texts, purpose))
+        return read_ollama(answer, len(texts), self._service.error)
 
     def missing(self) -> str | None:
         """Why no request could be sent: an address that is none, or that a key must not go to."""

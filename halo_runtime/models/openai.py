@@ -17,6 +17,8 @@ from halo_runtime.models.base import ModelReply, ModelRequest, OnDelta
 from halo_runtime.models.chat import tool_names
 from halo_runtime.models.chat_services import OPENAI, OPENROUTER, TOGETHER, ChatService
 from halo_runtime.models.chat_wire import ChatWire
+from halo_runtime.models.embedding_wire import openai_body, read_openai
+from halo_runtime.models.embeddings import Embedded, Purpose
 from halo_runtime.models.http import JsonService
 from halo_runtime.models.openai_refusals import refused_part
 from halo_runtime.models.openai_wire import CHAT, RESPONSES, Wire
@@ -71,6 +73,13 @@ class OpenAILike:
         model = request.model.removeprefix(f"{self._service.prefix}/")
         refused = self._refused[model]
         return self._wire(request, model, refused).body(request, model, tool_names(request), refused)[1]
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        """The vectors of some texts, in one request."""
+        if self._problem is not None:
+            raise ModelError(self._problem)
+        body = openai_body(model.removeprefix(f"{self._service.prefix}/"), texts)
+        return read_openai(await self._http.post("/embeddings", body), len(texts), self._http.error)
 
     def missing(self) -> str | None:
         """Why no request could be sent: no key, or an address that a key must not go to."""

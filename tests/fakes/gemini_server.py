@@ -15,11 +15,14 @@ import re
 from collections import deque
 from typing import Any
 
+from tests.fakes import embeddings
 from tests.fakes.gemini_rules import Wrong, check, signature
 from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs, reply
 
 KEY = "AIzaFake0123456789abcdefghijklmnopqrstu"
-PATH = re.compile(r"/v1(?:beta)?/models/([^/:?]+):(?:generateContent|(streamGenerateContent)\?alt=sse)")
+PATH = re.compile(
+    r"/v1(?:beta)?/models/([^/:?]+):(?:generateContent|(streamGenerateContent)\?alt=sse|(batchEmbedContents))"
+)
 
 
 def usage(prompt: int, answer: int, *, cached: int = 0, thoughts: int = 0) -> dict[str, int]:
@@ -117,15 +120,21 @@ class FakeGemini(FakeService):
         if found is None:
             return
         try:
+            if found[3]:
+                embeddings.check_gemini(found[1], request.body)
+                return
             check(found[1], request.body)
             self._check_continuation(request.body)
-        except Wrong as wrong:
+        except (Wrong, embeddings.Wrong) as wrong:
             raise Refused(str(wrong), refusal(400, str(wrong))) from None
 
     def usual(self, request: Received) -> Answer:
         """The next turn, as a stream where one is asked for; the models that there are."""
         if request.method == "GET":
             return reply({"models": [{"name": "models/gemini-2.5-flash"}, {"name": "models/gemini-2.5-pro"}]})
+        found = PATH.fullmatch(request.path)
+        if found is not None and found[3]:
+            return reply(embeddings.answer_gemini(found[1], request.body))
         whole = self._turns.popleft() if self._turns else turn([{"text": "ok"}])
         for candidate in whole.get("candidates", ()):
             if "continuationToken" in candidate:

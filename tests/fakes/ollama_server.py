@@ -1,4 +1,4 @@
-"""A server on loopback that speaks Ollama's `/api/chat`.
+"""A server on loopback that speaks Ollama's `/api/chat` and `/api/embed`.
 
     async with FakeOllama() as server:
         server.answer(refusal(503, "server busy"), *turn("Hello."))
@@ -12,6 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tests.fakes import embeddings
 from tests.fakes.ollama_rules import check, refuse
 from tests.fakes.wire import Answer, FakeService, Received, crumbs, reply
 
@@ -95,16 +96,23 @@ class FakeOllama(FakeService):
         return f"127.0.0.1:{self.port}"
 
     def check(self, request: Received) -> None:
-        if (request.method, request.path) not in (("POST", "/api/chat"), ("GET", "/api/tags")):
+        if (request.method, request.path) not in (("POST", "/api/chat"), ("POST", "/api/embed"), ("GET", "/api/tags")):
             raise refuse("404 page not found", 404)
         if self._key is not None and request.headers.get("authorization") != f"Bearer {self._key}":
             raise refuse("unauthorized", 401)
-        if request.method == "POST":
+        if request.path == "/api/embed":
+            try:
+                embeddings.check_ollama(request.body)
+            except embeddings.Wrong as wrong:
+                raise refuse(str(wrong), 404 if "not found" in str(wrong) else 400) from None
+        elif request.method == "POST":
             check(request.body, self.models, {"gemma"})
 
     def usual(self, request: Received) -> Answer:
         if request.method == "GET":
             return reply({"models": [{"name": name, "model": name} for name in sorted(self.models)]})
+        if request.path == "/api/embed":
+            return reply(embeddings.answer_ollama(request.body))
         turn = text("o", "k")
         return turn.streamed if request.body["stream"] else turn.whole
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from typing import Any
 
-from tests.fakes import openai_responses, openai_responses_rules
+from tests.fakes import embeddings, openai_responses, openai_responses_rules
 from tests.fakes.openai_rules import Refused as Wrong
 from tests.fakes.openai_rules import Service, check
 from tests.fakes.wire import Answer, FakeService, Received, Refused, crumbs, reply
@@ -174,7 +174,12 @@ class FakeOpenAI(FakeService):
     def check(self, request: Received) -> None:
         """Raise Refused for what the service would not take."""
         path = request.path.removeprefix(BASES[self._service])
-        known = {"POST /chat/completions", "GET /models", *(["POST /responses"] if self._responses else [])}
+        known = {
+            "POST /chat/completions",
+            "POST /embeddings",
+            "GET /models",
+            *(["POST /responses"] if self._responses else []),
+        }
         if self._service == "openrouter":
             known.add("GET /key")
         if f"{request.method} {path}" not in known:
@@ -187,11 +192,16 @@ class FakeOpenAI(FakeService):
         if request.method == "GET":
             return
         try:
-            if path == "/responses":
+            if path == "/embeddings":
+                embeddings.check_openai(request.body)
+            elif path == "/responses":
                 openai_responses_rules.check(request.body, self._items)
             else:
                 check(request.body, self._service)
                 self._check_reasoning(request.body)
+        except embeddings.Wrong as wrong:
+            status = 404 if "does not exist" in str(wrong) else 400
+            raise Refused(str(wrong), refusal(status, str(wrong), param="input")) from None
         except Wrong as wrong:
             answer = refusal(wrong.status, str(wrong), param=wrong.param, code=wrong.code)
             raise Refused(str(wrong), answer) from None
@@ -203,6 +213,8 @@ class FakeOpenAI(FakeService):
         if request.path.endswith("/models"):
             listed = [{"id": "gpt-4o-mini", "object": "model"}, {"id": "gpt-4o", "object": "model"}]
             return reply(listed if self._service == "together" else {"object": "list", "data": listed})
+        if request.path.endswith("/embeddings"):
+            return reply(embeddings.answer_openai(request.body))
         if request.path.endswith("/responses"):
             return self._response(request)
         answer, whole = self._turns.popleft() if self._turns else (completion("ok"), False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 import pytest_asyncio
 from google.genai import Client, errors, types
@@ -29,13 +31,21 @@ async def server() -> AsyncIterator[FakeGemini]:
         yield fake
 
 
+@asynccontextmanager
+async def official(server: FakeGemini) -> AsyncGenerator[Client]:
+    """Google's client, over httpx where aiohttp is installed too, in which it warns of itself."""
+    async with httpx.AsyncClient(trust_env=False) as transport:
+        options = types.HttpOptions(base_url=server.address, httpx_async_client=transport)
+        client = Client(api_key=KEY, http_options=options)
+        yield client
+        await client.aio.aclose()
+        client.close()
+
+
 @pytest_asyncio.fixture
 async def client(server: FakeGemini) -> AsyncIterator[Client]:
-    options = types.HttpOptions(base_url=server.address, async_client_args={"trust_env": False})
-    sdk = Client(api_key=KEY, http_options=options)
-    yield sdk
-    await sdk.aio.aclose()
-    sdk.close()
+    async with official(server) as sdk:
+        yield sdk
 
 
 async def test_settings_and_a_schema_are_taken(server: FakeGemini, client: Client) -> None:
@@ -73,8 +83,7 @@ async def test_calls_and_their_results_go_round_with_signatures(server: FakeGemi
 
 
 async def test_a_turn_without_its_signature_is_refused() -> None:
-    async with FakeGemini(refusals_expected=True) as server:
-        client = Client(api_key=KEY, http_options=types.HttpOptions(base_url=server.address))
+    async with FakeGemini(refusals_expected=True) as server, official(server) as client:
         made = types.Part(function_call=types.FunctionCall(id="f1", name="weather", args={}))
         result = types.Part(function_response=types.FunctionResponse(id="f1", name="weather", response={}))
         contents = [
@@ -84,8 +93,6 @@ async def test_a_turn_without_its_signature_is_refused() -> None:
         ]
         with pytest.raises(errors.ClientError, match="missing a thought_signature"):
             await client.aio.models.generate_content(model=NEW, contents=contents)
-        await client.aio.aclose()
-        client.close()
 
 
 async def test_a_stream_in_crumbs_is_read(server: FakeGemini, client: Client) -> None:
