@@ -249,6 +249,7 @@ class _Preview:
 
 def _shown(call: AgentCall, settings: Settings) -> JsonObject:
     """The settings that say something: those of tools only where there are tools."""
-    of_tools = {"max_steps": bool(call.functions), "tool_result_chars": bool(call.functions or call.first_tool)}
+    chosen = bool(call.functions or call.listed)
+    of_tools = {"max_steps": chosen, "tool_result_chars": chosen or call.first_tool is not None}
     values = {name: getattr(settings, name) for name in _OWN_SETTINGS if of_tools.get(name, True)}
     return {name: value for name, value in values.items() if value is not None}

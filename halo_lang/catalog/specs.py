@@ -17,7 +17,8 @@ class ProviderSpec:
 
     `open_methods`: a name that is not listed is a path or comes from the server, so it is never unknown (HL301).
     `extra` is the package extra that brings what it needs, None when a bare install has it. `changes_if` is the
-    setting, with its value, without which nothing can be changed; None where nothing needs to be allowed.
+    setting, with its value, without which nothing can be changed; None where nothing needs to be allowed. `listed`: the
+    provider asks its server which methods there are when they are offered to a model (`SelfDescribing`).
     """
 
     name: str
@@ -29,6 +30,7 @@ class ProviderSpec:
     open_methods: Method | None = None
     extra: str | None = None
     changes_if: tuple[str, bool] | None = None
+    listed: bool = False
 
     def method(self, name: str) -> Method | None:
         """The method written `name`, in snake_case or camelCase; an open provider has one for every name."""

@@ -5,7 +5,7 @@ A stage kind is one entry in `_COMPILERS`; a callee kind one in `_CALLS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, TypeAlias
 
 from halo_lang import catalog, nodes, parse_condition
@@ -13,9 +13,10 @@ from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.source import Span
 from halo_runtime.conditions import CompiledCondition, compile_condition
-from halo_runtime.engine.calls.agent import AgentCall, FirstTool, OfferedFunction
+from halo_runtime.engine.calls.agent import AgentCall, FirstTool
 from halo_runtime.engine.calls.base import Call, Storage
 from halo_runtime.engine.calls.history import histories
+from halo_runtime.engine.calls.offering import OfferedFunction, distinct_name
 from halo_runtime.engine.calls.pipeline import PipelineCall
 from halo_runtime.engine.calls.system import METHODS, SystemCall
 from halo_runtime.engine.calls.tool import ToolCall
@@ -171,7 +172,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         parameters=parameters,
         settings=compiled,
         first_tool=None if tool is None else _first_tool(plan, node.method.text, tool),
-        functions=tuple(_offered(plan, agent.tools, tools)),
+        functions=tuple(_functions(plan, _offered(agent.tools, tools))),
         json_asked=schema is not None
         or asks_for_json(_static_texts(named, positional, agent.system_text if system else ""))
         or _requires_json(plan, agent.policies),
@@ -179,6 +180,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         schema=schema,
         paths=all_paths([*values, *system]),
         histories=tuple(histories(plan, agent.tools)),
+        listed=tuple(tool for tool in _offered(agent.tools, tools) if (spec := plan.provider(tool)) and spec.listed),
     )
 
 
@@ -201,23 +203,24 @@ def _first_tool(plan: Plan, method: str, node: nodes.ArgumentValue) -> FirstTool
     return FirstTool(node.root, plan.provider_method(node.root, method))
 
 
-def _offered(plan: Plan, equipped: tuple[str, ...], node: nodes.ArgumentValue | None) -> Iterator[OfferedFunction]:
-    """The functions of `tools:`: a list of tools, `auto` for all equipped ones, `none`."""
+def _offered(equipped: tuple[str, ...], node: nodes.ArgumentValue | None) -> list[str]:
+    """The tools of `tools:`: a list of them, `auto` for all equipped ones, `none`."""
+    tools: Iterable[str] = ()
     if isinstance(node, nodes.ListValue):
-        tools = [item.root for item in node.items if isinstance(item, nodes.Path)]
+        tools = (item.root for item in node.items if isinstance(item, nodes.Path))
     elif isinstance(node, nodes.Path) and node.root != "none":
-        tools = list(equipped) if node.root == "auto" else [node.root]
-    else:
-        return
-    names: set[str] = set()
-    for tool in dict.fromkeys(tools):
-        spec = catalog.provider(plan.declaration(tool, nodes.Provider).provider.text)
+        tools = equipped if node.root == "auto" else (node.root,)
+    return list(dict.fromkeys(tools))
+
+
+def _functions(plan: Plan, tools: Iterable[str]) -> Iterator[OfferedFunction]:
+    """The functions of tools, as far as the catalogue has their methods."""
+    names: list[str] = []
+    for tool in tools:
+        spec = plan.provider(tool)
         for method in spec.methods if spec else ():
-            name = f"{tool}_{method.name}"
-            while name in names:  # `A_b.c` and `A.b_c`
-                name += "_"
-            names.add(name)
-            yield OfferedFunction(tool, method, ToolSpec(name, method.doc, method.signature.json_schema()))
+            names.append(distinct_name(tool, method.name, names))
+            yield OfferedFunction(tool, method, ToolSpec(names[-1], method.doc, method.signature.json_schema()))
 
 
 _CallCompiler: TypeAlias = Callable[[PipelineCompiler, nodes.Call, bool], Call]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from halo_lang import Program, catalog, nodes
 from halo_lang.catalog.signature import Method
+from halo_lang.catalog.specs import ProviderSpec
 from halo_lang.records import record
 from halo_lang.source import Span
 from halo_runtime.engine.directives import Directives, read_directives
@@ -129,12 +130,16 @@ class Plan:
     def _shadows(self) -> tuple[tuple[str, str], ...]:
         return tuple(shadows(self.program))
 
+    def provider(self, tool: str) -> ProviderSpec | None:
+        """The catalogue's entry of a tool's provider; None where it has none."""
+        return catalog.provider(self.declaration(tool, nodes.Provider).provider.text)
+
     def provider_method(self, tool: str, method: str) -> Method | None:
         """The catalogue's entry of a tool's method; None for a provider that has no catalogue entry.
 
         The entry that an open provider has for every name gets the name that was asked for.
         """
-        spec = catalog.provider(self.declaration(tool, nodes.Provider).provider.text)
+        spec = self.provider(tool)
         entry = spec.method(method) if spec else None
         return entry if entry is None or entry.name else replace(entry, name=method)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from halo_runtime.errors import ConfigError, HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.tools import tool_factory
-from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
+from halo_runtime.tools.base import Choosy, Probing, SelfDescribing, ToolConfig, ToolFactory, ToolProvider
 from halo_runtime.tools.shell.environment import given_variable, harmless
 
 
@@ -54,23 +54,54 @@ class ToolBox:
 
         Raises ToolError.
         """
+        return await self._asked(name, method, lambda tool: tool.call(method, arguments))
+
+    async def methods(self, name: str) -> JsonObject:
+        """What a tool's server says of its methods, in the form of `call`: `[{"name", "doc", "schema", "effect"}]`."""
+
+        async def described(tool: ToolProvider) -> Json:
+            if not isinstance(tool, SelfDescribing):
+                return []
+            return [
+                {"name": one.name, "doc": one.doc, "schema": one.schema, "effect": one.effect}
+                for one in await tool.methods()
+            ]
+
+        return await self._asked(name, "(methods)", described)
+
+    async def _asked(self, name: str, what: str, ask: Callable[[ToolProvider], Awaitable[Json]]) -> JsonObject:
         from halo_runtime.convert import ConversionError, to_json  # only runs that call tools need the converters
 
         warnings: list[str] = []
         try:
             if name in self._problems:  # a cassette was to answer in its place
                 raise ToolError(self._problems[name])
-            if name not in self._open:
-                factory, config = self._configs[name]
-                self._open[name] = self._made.get(name) or factory(config)
-            result = await self._open[name].call(method, arguments)
+            result = await ask(self._opened(name))
             return {"value": self._redactor.json(to_json(result, warnings.append)), "warnings": warnings}
         except HaloError:
             raise
         except ConversionError as error:
-            raise ToolError(f"{name}.{method} gave what is no JSON value: {error}") from error
+            raise ToolError(f"{name}.{what} gave what is no JSON value: {error}") from error
         except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
-            raise ToolError(f"{name}.{method} failed inside its provider: {type(error).__name__}: {error}") from error
+            raise ToolError(f"{name}.{what} failed inside its provider: {type(error).__name__}: {error}") from error
+
+    async def probe(self, name: str) -> str | None:
+        """What a prepared tool finds when it tries its settings, changing nothing; None where it has no way to try.
+
+        Raises ToolError, and ConfigError where its provider cannot be opened.
+        """
+        try:
+            tool = self._opened(name)
+            return self._redactor.text(await tool.probe()) if isinstance(tool, Probing) else None
+        except HaloError:
+            raise
+        except Exception as error:  # a provider may be a stranger's code
+            raise ToolError(f"{name} failed inside its provider: {type(error).__name__}: {error}") from error
+
+    def refuses(self, name: str, method: str, arguments: JsonObject) -> str | None:
+        """Why a call that an agent chose is not made; None for one that is."""
+        tool = self._made.get(name) or self._open.get(name)
+        return tool.refuses(method, arguments) if isinstance(tool, Choosy) else None
 
     async def close(self) -> None:
         """Close what was opened; one that fails to close does not keep the others open."""
@@ -78,6 +109,12 @@ class ToolBox:
         for tool in opened.values():
             with suppress(Exception):  # a provider may be a stranger's code; the run has its result already
                 await tool.close()
+
+    def _opened(self, name: str) -> ToolProvider:
+        if name not in self._open:
+            factory, config = self._configs[name]
+            self._open[name] = self._made.get(name) or factory(config)
+        return self._open[name]
 
     def _configure(self, node: nodes.Provider) -> tuple[ToolFactory, ToolConfig]:
         provider = node.provider.text

@@ -14,10 +14,12 @@ from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.shell.bash:open_shell",
     "Documents": "halo_runtime.tools.documents.provider:open_documents",
+    "Email": "halo_runtime.tools.email.provider:open_email",
     "File": "halo_runtime.tools.history:open_history",
     "GET": "halo_runtime.tools.rest:open_get",
     "GitHub": "halo_runtime.tools.github.provider:open_github",
     "KV": "halo_runtime.tools.kv:open_store",
+    "MCP": "halo_runtime.tools.mcp.provider:open_mcp",
     "POST": "halo_runtime.tools.rest:open_post",
     "REST": "halo_runtime.tools.rest:open_rest",
     "Workspace": "halo_runtime.tools.workspace.provider:open_workspace",

@@ -5,11 +5,12 @@ The catalogue in `halo_lang` says which methods a provider has, their arguments 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from halo_lang.catalog.signature import Effect
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
 
@@ -54,6 +55,37 @@ class Probing(Protocol):
         """Reach what the provider needs, changing nothing: what was found, in a few words ("12 tables, read only").
 
         Raises ToolError that says what is wrong and what to do.
+        """
+        ...
+
+
+@record
+class OfferedMethod:
+    """A method that a server tells of, in its own words: `schema` is the JSON Schema of its arguments, an object."""
+
+    name: str
+    doc: str
+    schema: JsonObject
+    effect: Effect
+
+
+@runtime_checkable
+class SelfDescribing(Protocol):
+    """A provider whose methods are not in the catalogue, but what its server says it has (`listed` there)."""
+
+    async def methods(self) -> Sequence[OfferedMethod]:
+        """All that may be called, for models to choose from. Raises ToolError."""
+        ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A provider that does not do for an agent all that it does for a program."""
+
+    def refuses(self, method: str, args: JsonObject) -> str | None:
+        """Why a call that an agent chose is not made, in words for its model; None for one that is.
+
+        Asked before the call, with arguments by name, already checked against the catalogue.
         """
         ...
 

@@ -93,16 +93,16 @@ OFFERS = {
     ),
     "Bash": ("allow cwd timeout env sandbox", "run"),
     "Code": ("language", "run"),
-    "Browser": ("headless · allowHosts", PAGE_METHODS),
-    "Chrome": ("cdp · allowHosts", PAGE_METHODS),
+    "Browser": ("headless · allowHosts timeout", PAGE_METHODS),
+    "Chrome": ("cdp · allowHosts timeout", PAGE_METHODS),
     "Documents": ("root", "read pages chunks tables search"),
-    "MCP": ("server · args env headers tools timeout allowHosts", ""),
+    "MCP": ("server · args env headers tools timeout allowHosts pins", ""),
     "Slack": (
         "token · channel baseUrl",
         "post update delete ephemeral history replies channels openDm react user upload",
     ),
     "Email": (
-        "smtp imap user password from allowRecipients",
+        "smtp imap user password from allowRecipients · smtpPort imapPort imapUser imapPassword files timeout",
         "send reply list read search markRead move delete attachment",
     ),
     "GitHub": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from halo_lang.catalog.signature import Effect, Method, Parameter, Signature, optional, required
+from halo_lang.catalog.signature import Effect, Method, Signature, optional, required
 from halo_lang.catalog.specs import ProviderSpec
 
 _ALLOW_HOSTS = optional(
@@ -78,40 +78,44 @@ POST = ProviderSpec(
 )  # fmt: skip
 
 
-def _selector(doc: str = "A CSS selector.") -> Parameter:
-    return required("selector", "string", doc)
-
+_SELECTOR = required("selector", "string", 'CSS, `text=Buy now`, or `role=button[name="Buy"]`; it names one element.')
+_PART = optional("selector", "string", "As in click; the page when left out.")
+_REFUSED = "refused are windows, downloads and addresses that the page wanted and did not get"
 
 _PAGE_METHODS = (
-    Method("goto", Signature((required("url", "string", "Where to go."),)), "{url, title, status}",
-           doc="Open a page.", example='Web.goto("https://example.com")'),
-    Method("text", Signature((optional("selector", "string", "A CSS selector; the page when left out."),)),
-           "the visible text", doc="Read what is visible.", example="Web.text()"),
-    Method("html", Signature((optional("selector", "string", "A CSS selector; the page when left out."),)),
-           "the markup", doc="Read the markup.", example='Web.html("main")'),
-    Method("links", Signature(), "[{text, url}]", doc="List the links.", example="Web.links()"),
-    Method("click", Signature((_selector(),)), "{url, title}", "write", False, "Click an element.",
-           'Web.click("button.buy")'),
-    Method("fill", Signature((_selector(), required("value", "string", "The text."))), "null", "write", True,
-           "Fill a field.", 'Web.fill("#name", "Ada")'),
-    Method("select", Signature((_selector(), required("value", "string", "The option."))), "null", "write", True,
-           "Choose an option.", 'Web.select("#size", "L")'),
-    Method("press", Signature((required("key", "string", "Such as Enter."),
-                               optional("selector", "string", "The element that has the focus."))),
-           "null", "write", False, "Press a key.", 'Web.press("Enter")'),
-    Method("waitFor", Signature((_selector(), optional("timeout", "duration", "How long.", positive=True))), "null",
-           doc="Wait until an element is there.", example='Web.waitFor(".result")'),
-    Method("screenshot", Signature((optional("path", "string", "Where to keep it."),
+    Method("goto", Signature((required("url", "string", "Where to go: http or https, https when it names neither."),)),
+           "{url, title, status, refused}", doc=f"Open a page; {_REFUSED}.", example='Web.goto("https://example.com")'),
+    Method("text", Signature((_PART,)), "the visible text",
+           doc="Read what a person would see; text that the page hides is left out.", example="Web.text()"),
+    Method("html", Signature((_PART,)), "the markup", doc="Read the markup, hidden parts too.",
+           example='Web.html("main")'),
+    Method("links", Signature(), "[{text, url}]", doc="List the visible links.", example="Web.links()"),
+    Method("click", Signature((_SELECTOR,)), "{url, title, refused}", "write", False,
+           "Click an element, and wait for what that loads.", 'Web.click("button.buy")'),
+    Method("fill", Signature((_SELECTOR, required("value", "string", "The text."))), "null", "write", True,
+           "Put a text into a field, in place of what is there.", 'Web.fill("#name", "Ada")'),
+    Method("select", Signature((_SELECTOR, required("value", "string", "The option's text or value."))), "null", "write",
+           True, "Choose an option.", 'Web.select("#size", "L")'),
+    Method("press", Signature((required("key", "string", "Such as Enter or Control+a."),
+                               optional("selector", "string", "The element to give the focus first."))),
+           "{url, title, refused}", "write", False, "Press a key.", 'Web.press("Enter")'),
+    Method("waitFor", Signature((_SELECTOR, optional("timeout", "duration", "How long, up to the tool's own timeout.",
+                                                     positive=True))), "null",
+           doc="Wait until an element can be seen.", example='Web.waitFor(".result")'),
+    Method("screenshot", Signature((optional("path", "string", "A .png or .jpg in the program's folder.",
+                                             default="screenshot.png"),
                                     optional("fullPage", "boolean", "The whole page.", default=False))),
-           "{path}", "write", True, "Take a picture.", 'Web.screenshot("page.png")'),
-    Method("pdf", Signature((optional("path", "string", "Where to keep it."),)), "{path}", "write", True,
-           "Print the page.", 'Web.pdf("page.pdf")'),
+           "{path, bytes, cut}", "write", True, "Take a picture.", 'Web.screenshot("page.png")'),
+    Method("pdf", Signature((optional("path", "string", "A .pdf in the program's folder.", default="page.pdf"),)),
+           "{path, bytes}", "write", True, "Print the page.", 'Web.pdf("page.pdf")'),
     Method("close", Signature(), "null", "write", True, "Close the page.", "Web.close()"),
 )  # fmt: skip
+_PAGE_TIMEOUT = optional("timeout", "duration", "The longest time for a call.", default="30s", positive=True,
+                         named_only=True)  # fmt: skip
 
 BROWSER = ProviderSpec(
     "Browser",
-    Signature((optional("headless", "boolean", "Without a window.", default=True), _ALLOW_HOSTS)),
+    Signature((optional("headless", "boolean", "Without a window.", default=True), _ALLOW_HOSTS, _PAGE_TIMEOUT)),
     _PAGE_METHODS,
     "A browser of its own.",
     "tool Web : Browser(headless: true)",
@@ -119,12 +123,13 @@ BROWSER = ProviderSpec(
 )
 CHROME = ProviderSpec(
     "Chrome",
-    Signature((optional("cdp", "string", "Its debugging address.", default="http://localhost:9222"), _ALLOW_HOSTS)),
+    Signature((optional("cdp", "string", "Its debugging address.", default="http://localhost:9222"), _ALLOW_HOSTS,
+               _PAGE_TIMEOUT)),
     _PAGE_METHODS,
-    "A page in a Chrome that runs already.",
+    "A window of its own in a Chrome that runs already.",
     'tool Web : Chrome("http://localhost:9222")',
     extra="browser",
-)
+)  # fmt: skip
 
 MCP = ProviderSpec(
     "MCP",
@@ -132,11 +137,14 @@ MCP = ProviderSpec(
         (
             required("server", "string", "A command, or the URL of a server.", aliases=("command", "url")),
             optional("args", "list", "The command's arguments.", items="string", named_only=True),
-            optional("env", "any", "Variables that the command sees.", named_only=True),
+            optional("env", "list", 'More variables for the command: Env.NAME, "NAME", "NAME=value".', items="string",
+                     named_only=True),
             _HEADERS,
             optional("tools", "list", "Only these tools of the server.", items="string", named_only=True),
             _TIMEOUT,
             _ALLOW_HOSTS,
+            optional("pins", "string", "The file that keeps what the tools are, so that a change is noticed; "
+                     ".halo/mcp/NAME.json when left out.", named_only=True),
         )
     ),
     (),
@@ -145,6 +153,7 @@ MCP = ProviderSpec(
     open_methods=Method("", _OPEN, "what the server answers", "write", idempotent=False,
                         doc="Call the server's tool of that name.", example='Files.read_file(path: "a.txt")'),
     extra="mcp",
+    listed=True,
 )  # fmt: skip
 
 PROVIDERS: tuple[ProviderSpec, ...] = (REST, GET, POST, BROWSER, CHROME, MCP)

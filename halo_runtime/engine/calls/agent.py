@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from halo_lang.catalog.signature import Method
 from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
 from halo_runtime.engine.calls.conversation import Conversation
 from halo_runtime.engine.calls.history import History, keep, recall
+from halo_runtime.engine.calls.offering import OfferedFunction, listed_functions
 from halo_runtime.engine.calls.request import Settings, first_messages, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
 from halo_runtime.engine.effects import Origins, ending_of
@@ -21,7 +23,6 @@ from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.plan import AgentPlan
 from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import JsonObject
-from halo_runtime.models.base import ToolSpec
 from halo_runtime.policies.base import PolicyCall
 from halo_runtime.prompts import ToolResult
 from halo_runtime.replies import parse_reply
@@ -37,18 +38,10 @@ class FirstTool:
 
 
 @record
-class OfferedFunction:
-    """A tool method that the agent may call by itself, as the function it is offered as."""
-
-    tool: str
-    method: Method
-    spec: ToolSpec
-
-
-@record
 class AgentCall:
     """`Agent.method(…)`. `schema` is what the reply must be, where this call makes a pipeline's output.
 
+    `functions` are those that the catalogue has; `listed` are offered tools whose methods only their server knows.
     `paths` are all places that its strings and values read; `had_placeholders` whether an instruction has any.
     """
 
@@ -67,6 +60,7 @@ class AgentCall:
     schema: JsonObject | None
     paths: tuple[Segments, ...]
     histories: tuple[History, ...] = ()
+    listed: tuple[str, ...] = ()
 
     async def invoke(self, frame: Frame, path: str) -> Outcome:
         """Do the call, and tell of its beginning and its end."""
@@ -94,8 +88,12 @@ class AgentCall:
         if writes:
             origins |= writes[0].origins
         history, recalled = await recall(frame, path, self.histories)
+        call = self
+        if self.listed:
+            functions, said = await listed_functions(frame, path, self)
+            call, origins = replace(self, functions=(*self.functions, *functions)), origins | said
         messages = first_messages(self, frame, settings, parameters, result, history)
-        conversation = Conversation(frame, path, self, settings, messages, origins | recalled)
+        conversation = Conversation(frame, path, call, settings, messages, origins | recalled)
         text = await conversation.hold()
         said = conversation.messages[len(messages) - 1].content
         await keep(frame, path, self.histories, said, conversation.accepted, conversation.origins)

@@ -14,6 +14,7 @@ from halo_lang.records import record
 from halo_runtime.engine.approvals import APPROVE, is_approved
 from halo_runtime.engine.booking import Turn
 from halo_runtime.engine.calls.figures import Figures
+from halo_runtime.engine.calls.offering import OfferedFunction
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.frame import Frame
@@ -28,7 +29,7 @@ from halo_runtime.prompts import cut
 from halo_runtime.values import parse_json, text_of
 
 if TYPE_CHECKING:
-    from halo_runtime.engine.calls.agent import AgentCall, OfferedFunction
+    from halo_runtime.engine.calls.agent import AgentCall
 
 MAX_CALLS: Final = 64
 """Calls of one turn that are made; a model that asks for more at once is told to ask again."""
@@ -108,6 +109,9 @@ class ChosenTools:
                 raise refuse(verdict.reasons, self._guarded)
             arguments = _arguments_of(verdict.restored)
             bound = bind_arguments(call.name, function.method, (), arguments)
+            refused = self._frame.run.tools.refuses(function.tool, function.method.name, bound)
+            if refused is not None:
+                raise ToolError(f"{function.tool}.{function.method.name}: {refused}")
             return _Wanted(place, function, bound, line, verdict.approvals)
         except ToolError as error:
             return self._failed(line, error)

@@ -22,7 +22,8 @@ OUTPUT_BYTES: Final = 1_000_000
 GRACE_SECONDS: Final = 2.0
 """How long processes may take to end after SIGTERM before they are killed."""
 
-_MARK: Final = "HALO_COMMAND"
+MARK: Final = "HALO_COMMAND"
+"""The variable that marks the processes of one command: each command has a value of its own."""
 _STATE, _GROUP, _STARTED = 0, 2, 19
 """Places in what `_stat` gives."""
 _POLL_SECONDS: Final = 0.01
@@ -58,13 +59,13 @@ async def run_process(
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=asyncio.subprocess.DEVNULL, stdout=out.end, stderr=errors.end,
-                cwd=folder, env={**env, _MARK: mark}, start_new_session=True,
+                cwd=folder, env={**env, MARK: mark}, start_new_session=True,
             )  # fmt: skip
             out.close_end()
             errors.close_end()
-            timed_out = not await _ends_within(process, timeout)
+            timed_out = not await ends_within(process, timeout)
         finally:
-            await _whatever_happens(_end_all(mark, process, grace))
+            await whatever_happens(end_all(mark, process, grace))
         # What outran the mark and the group may still hold a pipe, so its end is not waited for without limit.
         await asyncio.wait([out.at_end, errors.at_end], timeout=_DRAIN_SECONDS)
     assert process is not None, "it was started"
@@ -72,7 +73,8 @@ async def run_process(
     return Finished(code, out.text(), errors.text(), timed_out)
 
 
-async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Whether a process has ended, at the latest after so many seconds."""
     waiting = asyncio.ensure_future(process.wait())
     try:
         return bool((await asyncio.wait([waiting], timeout=seconds))[0])
@@ -80,14 +82,14 @@ async def _ends_within(process: asyncio.subprocess.Process, seconds: float) -> b
         waiting.cancel()
 
 
-async def _end_all(mark: str, process: asyncio.subprocess.Process | None, grace: float) -> None:
+async def end_all(mark: str, process: asyncio.subprocess.Process | None, grace: float) -> None:
     """Ask all processes of a command to end, kill those that do not, and take leave of the first one."""
     group = None if process is None else process.pid
     for number in (signal.SIGTERM, signal.SIGKILL):
         if await _gone_after(number, mark, group, grace):
             break
     if process is not None:
-        await _ends_within(process, grace)
+        await ends_within(process, grace)
 
 
 async def _gone_after(number: signal.Signals, mark: str, group: int | None, grace: float) -> bool:
@@ -139,7 +141,7 @@ def _stat(process: int | str) -> list[bytes]:
 
 def _has_mark(process: int, mark: str) -> bool:
     with suppress(OSError):
-        return f"{_MARK}={mark}".encode() in _read(f"/proc/{process}/environ")
+        return f"{MARK}={mark}".encode() in _read(f"/proc/{process}/environ")
     return False
 
 
@@ -158,7 +160,7 @@ def _has_members(group: int) -> bool:
     return True
 
 
-async def _whatever_happens(work: Awaitable[None]) -> None:
+async def whatever_happens(work: Awaitable[None]) -> None:
     """Do `work` to its end even when cancelled meanwhile; the cancellation is passed on after it."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
