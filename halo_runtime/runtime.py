@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from halo_runtime.keeping import Fork, KeptRuns
     from halo_runtime.preflight import Preflight
     from halo_runtime.preview import CallPreview, FoundCall
+    from halo_runtime.probing import Probe
     from halo_runtime.store.files import FileRunStore
 
 
@@ -273,6 +274,16 @@ class Runtime:
         from halo_runtime.preview import preview  # see `agent_calls`
 
         return await preview(self._engine, self._engine.plan(program), found, given)
+
+    async def probe(self, program: Program | Analysis, *, seconds: float = 10.0) -> list[Probe]:
+        """Try the models and tools that a program declares, changing nothing and sending nothing to models.
+
+        Each tool has so many seconds. Raises ProgramError.
+        """
+        from halo_runtime.probing import probe_models, probe_tools  # see `agent_calls`
+
+        plan = self._engine.plan(program)
+        return [*probe_models(plan.program, self._services), *await probe_tools(plan.program, self._services, seconds)]
 
     def stop(self, run_id: str) -> bool:
         """Cancel a run: requests are cancelled, its result has status `interrupted`. False when it is not running."""

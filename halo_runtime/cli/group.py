@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = (
     "run", "resume", "signal", "runs", "watch", "stop", "inbox", "show", "diff", "verify", "prune", "checkpoints",
-    "crashtest", "prompt", "check", "fmt", "ast", "explain", "models", "demo", "lsp",
+    "crashtest", "prompt", "check", "fmt", "ast", "explain", "providers", "models", "doctor", "demo", "lsp",
 )  # fmt: skip
 """Each is the function of that name in the module of that name beside this one."""
 

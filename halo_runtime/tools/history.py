@@ -92,6 +92,13 @@ class Conversation:
         except OSError as error:
             raise ToolError(f"{self._name}.{method}: {self._explain(error)}") from None
 
+    async def probe(self) -> str:
+        """Read the file, if there is one. Raises ToolError."""
+        if not self._path.exists() and self._path.parent.is_dir():
+            return f"{self._shown} is made when the first turn is kept"
+        turns: list[Json] = await self.call("read", {})
+        return f"{self._shown}: {len(turns)} turns"
+
     async def close(self) -> None:
         """End the threads."""
         self._workers.close()

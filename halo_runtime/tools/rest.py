@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from halo_lang.catalog.signature import duration_seconds
 from halo_runtime.errors import ConfigError, ToolError
@@ -61,6 +61,10 @@ class Api:
         request = _explained(label, lambda: self._request(label, method, args))
         return await _ask(self._client, request, self._allow_status)
 
+    async def probe(self) -> str:
+        """Ask the base for its headers: that it answers is what counts, whatever it answers. Raises ToolError."""
+        return await _reach(self._client, self._name, self._base, self._headers)
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
@@ -93,6 +97,10 @@ class Hook:
         headers = {"content-type": kind, **self._headers}
         request = WebRequest(f"{self._name}.{method}", "POST", self._url, headers, content, repeatable=False)
         return await _ask(self._client, request, self._allow_status)
+
+    async def probe(self) -> str:
+        """As `Api.probe`; nothing is posted."""
+        return await _reach(self._client, self._name, self._url, self._headers)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -142,6 +150,11 @@ def _declared_headers(settings: JsonObject) -> dict[str, str]:
     if "authorization" in headers:
         raise ConfigError("apiKey and the header authorization say the same; leave one out")
     return {**headers, "authorization": f"Bearer {key}"}
+
+
+async def _reach(client: WebClient, name: str, url: str, headers: Mapping[str, str]) -> str:
+    answer = await client.send(WebRequest(name, "HEAD", url, headers))
+    return f"{urlsplit(url).netloc} answers (status {answer.status} for the address itself)"
 
 
 async def _ask(client: WebClient, request: WebRequest, allow_status: Collection[int]) -> Json:

@@ -111,7 +111,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("the key is sk-secret-123456")
 
     monkeypatch.setenv("SOME_API_KEY", "sk-secret-123456")
-    monkeypatch.setattr("halo_runtime.cli.check.diagnose", fail)
+    monkeypatch.setattr("halo_runtime.cli.check.analyse", fail)
 
 
 def test_a_bug_is_reported_as_one_without_traceback_and_secrets(

@@ -216,7 +216,8 @@ class FakeGitHub(FakeService):
     # --- the repository -----------------------------------------------------------------------------------------
 
     def _get_repo(self, asked: Asked) -> Answer:
-        return reply(documents.repository())
+        permissions = {"admin": False, "maintain": False, "push": self._may_push, "triage": True, "pull": True}
+        return reply(documents.repository() | {"permissions": permissions})
 
     def _get_file(self, asked: Asked) -> Answer:
         path = asked.parts["path"]

@@ -125,6 +125,11 @@ class Documents:
             stop.check()
             return os.dup(descriptor), (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, tables)
 
+    async def probe(self) -> str:
+        """Count the documents. Raises ToolError."""
+        paths = await self._workers.do(lambda stop: self._paths(None, stop))
+        return f"the folder {self._shown}: {len(paths)} documents"
+
     def _opened(self):
         if not self._root.is_dir():
             raise ToolError(f"there is no folder {self._shown}; create it, or change the declaration")

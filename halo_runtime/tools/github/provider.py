@@ -75,6 +75,19 @@ class GitHub:
             raise self._unreadable(request)
         return route.made(document, args)
 
+    async def probe(self) -> str:
+        """Read the repository, or where none is declared what the token may still ask for. Raises ToolError."""
+        path = "/rate_limit" if self._repo is None else f"/repos/{self._repo}"
+        request = WebRequest(self._name, "GET", joined(self._base, path), self._headers(None))
+        document = await self._document(request)
+        if not is_object(document):
+            raise self._unreadable(request)
+        if self._repo is None:
+            return f"{urlsplit(self._base).netloc} answers{'' if self._token else ', without a token'}"
+        may = document.get("permissions")
+        pushes = is_object(may) and may.get("push") is True
+        return f"{document.get('full_name')}, which the token may {'change' if pushes else 'read'}"
+
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()

@@ -78,6 +78,19 @@ class Shell:
             "timedOut": finished.timed_out,
         }
 
+    async def probe(self) -> str:
+        """Run nothing but `true`, and look for the commands that agents may choose. Raises ToolError."""
+        finished = await self._run(Command(self._bash("true"), {}))
+        if finished.exit_code != 0:
+            raise ToolError(f"{self._name}: bash does not work here: {finished.stderr.strip()[:300]}")
+        search = self._env.get("PATH")
+        absent = [name for name in self._allow if name != ANY and shutil.which(name, path=search) is None]
+        if absent:
+            raise ToolError(
+                f"{self._name}: not on the PATH: {', '.join(absent)}; install them, or take them from allow:"
+            )
+        return f"bash works{' in its sandbox' if self._sandbox else ''}, in {self._folder}"
+
     async def close(self) -> None:
         """Nothing to free: no process outlives its call."""
 

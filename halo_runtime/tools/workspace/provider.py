@@ -74,6 +74,14 @@ class Workspace:
             reason = _REASONS.get(error.errno or 0) or f"{error.strerror} (`{args.get('path', '.')}`)"
             raise ToolError(f"{self._name}.{method}: {reason}") from None
 
+    async def probe(self) -> str:
+        """Look at the folder. Raises ToolError."""
+        may = "read and changed" if self._write else "read"
+        if not self._root.is_dir() and self._write:
+            return f"the folder {self._shown} is made by the first change"
+        entries: list[Json] = await self.call("list", {})
+        return f"the folder {self._shown}, which may be {may}: {len(entries)} entries"
+
     async def close(self) -> None:
         """End the threads; nothing is kept open between calls."""
         self._workers.close()
