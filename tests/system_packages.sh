@@ -7,8 +7,10 @@ set -euo pipefail
 declare -A needed=(
   [tmux]=tmux                 # a real terminal
   [nvim]=neovim               # an editor with a language client
+  [dovecot]=dovecot-imapd     # mailboxes over IMAP
 )
 
+PATH="$PATH:/usr/sbin" # where servers are
 missing=()
 for command in "${!needed[@]}"; do
   command -v "$command" > /dev/null || missing+=("${needed[$command]}")

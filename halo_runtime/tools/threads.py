@@ -22,10 +22,19 @@ class Stop:
 
     def __init__(self) -> None:
         self._event = Event()
+        self._actions: list[Callable[[], None]] = []
 
     def set(self) -> None:
         """Nobody waits any more."""
         self._event.set()
+        for action in self._actions:
+            action()
+
+    def on_set(self, action: Callable[[], None]) -> None:
+        """Break off with `action`, from another thread, what the work itself waits for; it may be called twice."""
+        self._actions.append(action)
+        if self._event.is_set():
+            action()
 
     def check(self) -> None:
         """Raises Abandoned."""

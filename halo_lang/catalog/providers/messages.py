@@ -52,46 +52,65 @@ SLACK = ProviderSpec(
     extra="slack",
 )  # fmt: skip
 
-_UID = required("uid", "string", "The message's id.")
+_UID = required("uid", "string", "The mail's number in its folder, as list and search give it.")
 _FOLDER = optional("folder", "string", "The folder.", default="INBOX")
-_HTML = optional("html", "string", "The text as HTML.")
-_FILES = optional("attachments", "list", "Paths.", items="string")
+_HTML = optional("html", "string", "The text as HTML, beside the plain one.")
+_FILES = optional("attachments", "list", "Paths of files to take along.", items="string")
+_HEADLINE = "[{uid, from, to, subject, date, seen, size}], newest first"
 
 EMAIL = ProviderSpec(
     "Email",
     Signature(
         (
-            optional("smtp", "string", "The server that sends, host[:port]."),
-            optional("imap", "string", "The server that holds the mail, host[:port]."),
-            optional("user", "string", "The account."),
-            optional("password", "string", "Its password.", secret=True),
-            optional("from", "string", "The sender's address."),
-            optional("allowRecipients", "list", "Who may get mail: addresses or domains.", items="string"),
+            optional("smtp", "string", "The server that sends, host[:port] or smtps://host.", variables=("SMTP_HOST",)),
+            optional("imap", "string", "The server that holds the mail, host[:port].", variables=("IMAP_HOST",)),
+            optional("user", "string", "The account.", variables=("SMTP_USER", "IMAP_USER")),
+            optional("password", "string", "Its password.", secret=True,
+                     variables=("SMTP_PASSWORD", "IMAP_PASSWORD")),
+            optional("from", "string", "The sender's address; the user's when left out.", variables=("SMTP_FROM",)),
+            optional("allowRecipients", "list", 'Who may get mail: addresses, "@domain", "*".', items="string"),
+            optional("smtpPort", "integer", "The port of a host without one.", minimum=1, maximum=65535,
+                     named_only=True, variables=("SMTP_PORT",)),
+            optional("imapPort", "integer", "The port of a host without one.", minimum=1, maximum=65535,
+                     named_only=True, variables=("IMAP_PORT",)),
+            optional("imapUser", "string", "The account for reading, where it is another one.", named_only=True,
+                     variables=("IMAP_USER",)),
+            optional("imapPassword", "string", "Its password.", named_only=True, secret=True,
+                     variables=("IMAP_PASSWORD",)),
+            optional("files", "string", "The folder of attachments; the program's when left out.", named_only=True),
+            optional("timeout", "duration", "For each step of sending, and for a whole call that reads.",
+                     default="60s", positive=True, named_only=True),
         )
     ),
     (
-        Method("send", Signature((required("to", "any", "An address or a list."),
-                                  required("subject", "string", "The subject."), _TEXT, optional("cc"), optional("bcc"),
-                                  _HTML, _FILES, optional("replyTo", "string"))),
+        Method("send", Signature((required("to", "any", "An address or a list of them."),
+                                  required("subject", "string", "The subject."), _TEXT,
+                                  optional("cc", "any", "Who gets a copy."),
+                                  optional("bcc", "any", "Who gets a copy that nobody else sees."), _HTML, _FILES,
+                                  optional("replyTo", "any", "Where answers go."))),
                "{id, refused}", "write", False, "Send a mail.", 'Post.send("ada@example.org", "Hello", "Hi!")'),
         Method("reply", Signature((_UID, _TEXT, _HTML, _FILES, _FOLDER)), "{id, refused}", "write", False,
                "Answer a mail.", 'Post.reply(uid, "Thanks.")'),
-        Method("list", Signature((_FOLDER, optional("unseen", "boolean", "Only new ones."), _LIMIT)),
-               "[{uid, from, subject, date}]", doc="List mails.", example="Post.list(unseen: true)"),
-        Method("read", Signature((_UID, _FOLDER)), "{uid, from, to, subject, date, text, attachments}",
+        Method("list", Signature((_FOLDER, optional("unseen", "boolean", "Only new ones."), _LIMIT)), _HEADLINE,
+               doc="List mails.", example="Post.list(unseen: true)"),
+        Method("read", Signature((_UID, _FOLDER)),
+               "{uid, seen, size, from, to, cc, replyTo, subject, date, text, attachments}",
                doc="Read a mail; it stays unread.", example="Post.read(uid)"),
-        Method("search", Signature((optional("from", "string"), optional("subject", "string"),
-                                    optional("text", "string"), optional("since", "string", "A date, YYYY-MM-DD."),
-                                    _FOLDER, _LIMIT)),
-               "[{uid, from, subject, date}]", doc="Find mails.", example='Post.search(subject: "invoice")'),
+        Method("search", Signature((optional("from", "string", "A part of the sender."),
+                                    optional("subject", "string", "A part of the subject."),
+                                    optional("text", "string", "What stands somewhere in it."),
+                                    optional("since", "string", "A date, YYYY-MM-DD."), _FOLDER, _LIMIT)),
+               _HEADLINE, doc="Find mails.", example='Post.search(subject: "invoice")'),
         Method("markRead", Signature((_UID, _FOLDER)), "true", "write", True, "Mark a mail as read.",
                "Post.markRead(uid)"),
         Method("move", Signature((_UID, required("to", "string", "The folder to move to."), _FOLDER)), "true", "write",
                False, "Move a mail.", 'Post.move(uid, "Archive")'),
-        Method("delete", Signature((_UID, _FOLDER)), "true", "destructive", True, "Remove a mail.",
-               "Post.delete(uid)"),
-        Method("attachment", Signature((_UID, required("name", "string", "The attachment's name."), _FOLDER)),
-               "{path}", doc="Keep an attachment as a file.", example='Post.attachment(uid, "invoice.pdf")'),
+        Method("delete", Signature((_UID, _FOLDER)), "true, false where there is none", "destructive", True,
+               "Remove a mail.", "Post.delete(uid)"),
+        Method("attachment", Signature((_UID, required("name", "string", "The attachment's name, as read gives it."),
+                                        _FOLDER)),
+               "{path, size}", "write", True, "Keep an attachment as a file.",
+               'Post.attachment(uid, "invoice.pdf")'),
     ),
     "Mail by SMTP and IMAP.",
     'tool Post : Email(smtp: "smtp.example.org", user: Env.MAIL_USER, password: Env.MAIL_PASSWORD)',

@@ -1,0 +1,1 @@
+"""Mail as a provider: sending by SMTP, reading by IMAP."""
