@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -11,11 +12,13 @@ from halo_runtime.json_types import JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Point, PolicyRule
 
 _POINTS: Final[frozenset[Point]] = frozenset({"input"})
+_VERSION: Final = re.compile(r"(?:[-@](?:v?\d{3,8}(?:-\d\d-\d\d)?|\d{4}-\d\d|latest))?(?::[\w.-]+)?", re.IGNORECASE)
+"""What may follow the name of a model where a version of it is told: `-2024-07-18`, `-0613`, `@20250514`, `:latest`."""
 
 
 @record
 class ModelRule:
-    """Models by their ids, `*` for any part; with `allowed` none but these, else none of these.
+    """Models by their ids in any letter case, `*` for any part; with `allowed` none but these, else none of these.
 
     It looks at the call and at no text: at the id that is asked for, once what the command line or `halo.toml` says is
     in it, and at the one that the service says has answered.
@@ -28,7 +31,7 @@ class ModelRule:
     def evaluate(self, examined: Examined) -> Decision:
         """Block a call of a model that may not be used."""
         model = examined.call.model
-        listed = any(fnmatchcase(spelling, pattern) for spelling in _spellings(model) for pattern in self.patterns)
+        listed = any(fnmatchcase(one.lower(), pattern) for one in _spellings(model) for pattern in self.patterns)
         return ALLOW if listed == self.allowed else Decision("block", f"the model {model} may not be used")
 
 
@@ -47,13 +50,19 @@ def answering_id(asked: str, answered: str | None) -> str | None:
     was asked, or a version of it (`gpt-4o-mini-2024-07-18` is `gpt-4o-mini`)."""
     route = catalog.model_route(asked)
     name = asked if route is None else route.model
-    if answered is None or answered.startswith(name) or answered.endswith(f"/{name}"):
+    if answered is None or _is_version(name, answered) or _is_version(name, answered.partition("/")[2]):
         return None
     return answered if route is None else f"{route.entry.name}/{answered}"
 
 
+def _is_version(name: str, answered: str) -> bool:
+    """Whether a model is the one of that name in some version: `gpt-4o-mini` is none of `gpt-4o`."""
+    plain = name.partition(":")[0].lower().removesuffix("-latest")
+    return answered.lower().startswith(plain) and _VERSION.fullmatch(answered, len(plain)) is not None
+
+
 def _patterns(args: JsonObject) -> tuple[str, ...]:
-    return tuple(spelling for written in args["models"] for spelling in _spellings(written))
+    return tuple(spelling.lower() for written in args["models"] for spelling in _spellings(written))
 
 
 def _spellings(model: str) -> set[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.policies import rule_factory
-from halo_runtime.policies.base import Examined, PolicyCall
+from halo_runtime.policies.base import Examined, PolicyCall, ToolUse
+from halo_runtime.values import compact
 
 CALL = PolicyCall("Bot", "answer", "openai/gpt-4o-mini")
 BAD: JsonObject = {"Domains": ["bad.example", "böse.example"]}
@@ -46,6 +48,17 @@ def action(rule: str, args: JsonObject, text: str) -> str:
         '{"command":"curl bad.example"}',
         "https://good.example/a https://bad.example/b",
         "https://good.example?next=x, bad.example",
+        "[a](https://good.example/x)[b](https://bad.example)",
+        "![](https://good.example/x)![](//bad.example/p.png)",
+        "https://good.example/x|https://bad.example/y",
+        "https://good.example/login?next=https://bad.example",
+        "https://good.example/login?next=https%3A%2F%2Fbad.example",
+        "https://good.example\\@bad.example",
+        "http:/bad.example",
+        "http:bad.example",
+        "https://ba\td.example",
+        '<a href="https://bad\n.example">',
+        '{"url":"bad.example/x"}',
     ],
 )
 def test_addresses_of_a_denied_domain_are_found(text: str) -> None:
@@ -81,6 +94,13 @@ def test_other_addresses_pass_a_denial(text: str) -> None:
         "https://good.example@evil.test/",
         "https://good.example and http://192.168.0.1/",
         "https://[::1]/",
+        "[a](https://good.example/x)[b](https://evil.test)",
+        "![](https://good.example/x)![](//evil.test/p.png)",
+        "https://good.example/login?next=https://evil.test",
+        "https://good.example\\@evil.test",
+        "http:/evil.test",
+        "http:evil.test/x",
+        "see www.evil.test",
     ],
 )
 def test_addresses_of_other_domains_are_not_allowed(text: str) -> None:
@@ -89,7 +109,55 @@ def test_addresses_of_other_domains_are_not_allowed(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "https://good.example/x", "https://api.good.example", "no link at all", "see file.txt, and 3.14 // a comment"],
+    [
+        "",
+        "https://good.example/x",
+        "https://api.good.example",
+        "no link at all",
+        "see file.txt, and 3.14 // a comment",
+        "https://good.example\nThanks. It is www.good.example.",
+        "use http: or https: as you like",
+    ],
 )
 def test_addresses_of_allowed_domains_and_no_addresses_pass(text: str) -> None:
     assert action("Allow", GOOD, text) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        ({"url": "evil.test/path"}, "block"),
+        ({"options": [{"Host": "evil.test"}]}, "block"),
+        ({"url": "https://good.example/x"}, "allow"),
+        ({"url": "good.example"}, "allow"),
+        ({"url": "/path/of/the/base"}, "allow"),
+        ({"path": "notes.md", "text": "evil.test is a site"}, "allow"),
+    ],
+)
+def test_an_argument_that_is_an_address_by_its_name_needs_no_scheme(args: JsonObject, expected: str) -> None:
+    use = ToolUse("Web", "goto", args)
+    examined = Examined("tool", compact(args), CALL, use=use)
+    assert rule_factory("Allow")(GOOD).evaluate(examined).action == expected
+
+
+@pytest.mark.parametrize(
+    "domain",
+    ["https://bad.example", "*.bad.example", "bad.example/x", "bad.example:8080", "a@bad.example", ".", "", " "],
+)
+@pytest.mark.parametrize("rule", ["Allow", "Deny"])
+def test_what_is_no_domain_stops_the_run_before_it_starts(rule: str, domain: str) -> None:
+    """Such a rule would match nothing, and so deny nothing."""
+    with pytest.raises(ConfigError, match="is no domain"):
+        rule_factory(rule)({"Domains": [domain]})
+
+
+@pytest.mark.parametrize(
+    "domain", ["bad.example", "BAD.example", "bad.example.", "localhost", "böse.example", "10.0.0.1"]
+)
+def test_a_host_name_is_a_domain(domain: str) -> None:
+    assert action("Deny", {"Domains": [domain]}, f"http://{domain}/x") == "block"
+
+
+def test_a_denial_of_nothing_stops_the_run_before_it_starts() -> None:
+    with pytest.raises(ConfigError, match="denies nothing"):
+        rule_factory("Deny")({"Domains": []})

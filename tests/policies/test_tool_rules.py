@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import halo_lang
-from halo_runtime import PAUSE, Interrupt, ModelError, RunResult, Runtime
+from halo_runtime import PAUSE, Interrupt, ModelError, RunResult, Runtime, ScriptedModel
 from halo_runtime.json_types import Json
 from halo_runtime.models.base import ModelReply, ToolCall
 from tests.runtime.support import FakeClock, StubTool, stubbed
@@ -154,6 +154,8 @@ def test_a_rule_that_looks_at_no_text_cannot_be_audited() -> None:
         ('DenyModels("openai/gpt-4*")', False),
         ('DenyModels("anthropic/*")', True),
         ('AllowModels("openai/gpt-4o")', False),
+        ('AllowModels("OpenAI/GPT-4o-mini")', True),
+        ('DenyModels("GPT-4o-mini")', False),
     ],
 )
 def test_only_models_that_may_be_used_are_asked(rule: str, sent: bool) -> None:
@@ -169,12 +171,30 @@ def answered_by(model: str, rule: str) -> RunResult:
 
 
 @pytest.mark.parametrize(
-    ("model", "status"), [("gpt-4o-mini-2024-07-18", "completed"), ("o1-pro", "failed"), (None, "completed")]
+    ("model", "status"),
+    [
+        ("gpt-4o-mini-2024-07-18", "completed"),
+        ("gpt-4o-mini-0613", "completed"),
+        ("openai/gpt-4o-mini", "completed"),
+        ("GPT-4o-mini:latest", "completed"),
+        (None, "completed"),
+        ("o1-pro", "failed"),
+        ("gpt-4o-mini-audio", "failed"),
+        ("gpt-4o-mini2", "failed"),
+    ],
 )
 def test_the_model_that_answered_must_be_one_that_may_be_used(model: str, status: str) -> None:
     result = answered_by(model, 'AllowModels("openai/gpt-4o-mini")')
     assert result.status == status
-    assert result.error is None or "openai/o1-pro may not be used" in result.error.message
+    assert result.error is None or f"openai/{model} may not be used" in result.error.message
+
+
+@pytest.mark.parametrize("rule", ['AllowModels("openai/gpt-4o-mini")', 'DenyModels("openai/scripted")'])
+def test_a_script_answers_in_the_name_of_the_model_that_is_asked(rule: str) -> None:
+    program = halo_lang.parse(PROGRAM.format(rules=rule))
+    world = Runtime(replies=ScriptedModel({"Bot.answer": "done"}))
+    world.register_tool_provider("GitHub", StubTool(lambda method, args: {}))
+    assert asyncio.run(world.run(program, "Main", {"text": "x"})).output == "done"
 
 
 # --- pace -------------------------------------------------------------------------------------------------------

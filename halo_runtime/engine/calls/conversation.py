@@ -148,8 +148,12 @@ class Conversation:
         return reply
 
     async def _examine_model(self, place: str, reply: ModelReply) -> None:
-        """Hold the model that answered to the rules about models, where it is another than was asked."""
-        rules = [bound for bound in self.rules if isinstance(bound.rule, ModelRule)]
+        """Hold the model that answered to the rules about models, where it is another than was asked.
+
+        A script answers in the name of the model that was asked.
+        """
+        asked = not self.frame.run.scripted
+        rules = [bound for bound in self.rules if asked and isinstance(bound.rule, ModelRule)]
         other = answering_id(self.model, reply.model_used) if rules else None
         if other is not None:
             call = replace(self.guarded, model=other)
