@@ -31,7 +31,7 @@ class ModelRule:
     def evaluate(self, examined: Examined) -> Decision:
         """Block a call of a model that may not be used."""
         model = examined.call.model
-        listed = any(fnmatchcase(one.lower(), pattern) for one in _spellings(model) for pattern in self.patterns)
+        listed = any(fnmatchcase(one, pattern) for one in _spellings(model) for pattern in self.patterns)
         return ALLOW if listed == self.allowed else Decision("block", f"the model {model} may not be used")
 
 
@@ -62,10 +62,11 @@ def _is_version(name: str, answered: str) -> bool:
 
 
 def _patterns(args: JsonObject) -> tuple[str, ...]:
-    return tuple(spelling.lower() for written in args["models"] for spelling in _spellings(written))
+    return tuple(spelling for written in args["models"] for spelling in _spellings(written))
 
 
 def _spellings(model: str) -> set[str]:
-    """An id as written, and with its service's own prefix: `gpt-4o` is `openai/gpt-4o`, `gemini/x` `google/x`."""
+    """An id in lower case, also with its service's own prefix: `gpt-4o` is `openai/gpt-4o`, `gemini/x` `google/x`."""
+    model = model.lower()
     route = catalog.model_route(model)
     return {model} if route is None else {model, f"{route.entry.name}/{route.model}"}
