@@ -16,7 +16,6 @@ ASSUMED_REPLY: Final = 4096
 """Tokens that a reply is taken to have at most where no `max_tokens` says it."""
 
 _BYTES_A_TOKEN: Final = 4
-_PRICE_STEP: Final = 64
 _NOTHING: Final = Decimal(0)
 
 
@@ -91,10 +90,8 @@ def request_need(request: ModelRequest, price: PriceOf) -> Need:
     """What a request will use, by an estimate of the tokens in it."""
     sent = _tokens_sent(request)
     made = ASSUMED_REPLY if request.max_tokens is None else request.max_tokens
-    # Prices take long to work out, so calls of about the same size share one, and it is that of the largest of them.
-    priced = -(-sent // _PRICE_STEP) * _PRICE_STEP
-    least = Use(calls=1, tokens=sent, usd=price(Usage(priced, 0)))
-    most = Use(calls=1, tokens=sent + made, usd=price(Usage(priced, made)))
+    least = Use(calls=1, tokens=sent, usd=price(Usage(sent, 0)))
+    most = Use(calls=1, tokens=sent + made, usd=price(Usage(sent, made)))
     return Need(least, most, bounded=request.max_tokens is not None)
 
 

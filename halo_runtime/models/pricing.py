@@ -5,16 +5,20 @@ network.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from halo_lang import catalog
 from halo_lang.lexicon import MODEL
 from halo_lang.records import record
 from halo_runtime.models.base import Usage
+
+if TYPE_CHECKING:
+    from genai_prices.types import PriceCalculation
 
 _UNQUOTED: Final = re.compile(MODEL)
 
@@ -35,6 +39,14 @@ WELL_KNOWN: Final = frozenset(
 
 
 MILLION: Final = 1_000_000
+_NOTHING: Final = Decimal(0)
+_FRESH_SECONDS: Final = 60
+"""For how long a price of the table holds: some change at a date or an hour."""
+_PLAIN: Final = frozenset(
+    {"input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok"}
+    | {"web_searches_kcount", "storage_searches_kcount"}
+)
+"""The prices of the table that a usage has a part in here, and those of what it never has."""
 
 
 @record
@@ -79,7 +91,6 @@ def _canonical(model: str) -> str:
     return model if route is None else f"{route.entry.name}/{route.model}"
 
 
-@lru_cache(maxsize=4096)
 def cost(model: str, usage: Usage) -> Decimal | None:
     """USD for `usage` of the declared id `model`; None when the price or the number of tokens is not known.
 
@@ -90,7 +101,11 @@ def cost(model: str, usage: Usage) -> Decimal | None:
         return Decimal(0)
     if usage.input is None or usage.output is None:
         return None
-    return _priced(model, usage)
+    prices = _prices_of(model, int(time.time() // _FRESH_SECONDS))
+    if prices is None:
+        calculated = _calculated(model, usage)
+        return None if calculated is None else calculated.total_price
+    return next(price for start, price in prices if usage.input > start or start < 0).of(usage)
 
 
 @lru_cache(maxsize=1024)
@@ -122,7 +137,45 @@ def known_models() -> tuple[str, ...]:
     return tuple(dict.fromkeys((f"local/{MODEL_NAME}", *sorted(name for name in WELL_KNOWN if "/" in name), *listed)))
 
 
-def _priced(model: str, usage: Usage) -> Decimal | None:
+@lru_cache(maxsize=1024)
+def _prices_of(model: str, _: int) -> tuple[tuple[int, Price], ...] | None:
+    """The table's prices of a model, each with the size of prompt above which it holds, the largest first; -1 for all.
+
+    None where the table does not have it, or reckons with more than tokens and caches. Worked out once in a while: the
+    table's own arithmetic takes longer than all else that is done for a call.
+    """
+    calculated = _calculated(model, Usage(1, 1))
+    if calculated is None:
+        return None
+    from genai_prices.types import TieredPrices
+
+    table = {name: price for name, price in vars(calculated.model_price).items() if price is not None}
+    if not {"input_mtok", "output_mtok"} <= set(table) <= _PLAIN:
+        return None
+    tiers = [tier.start for price in table.values() if isinstance(price, TieredPrices) for tier in price.tiers]
+
+    def price_above(start: int, name: str) -> Decimal | None:
+        price = table.get(name)
+        if not isinstance(price, TieredPrices):
+            return price
+        return next((tier.price for tier in reversed(price.tiers) if start >= tier.start), price.base)
+
+    return tuple(
+        (
+            start,
+            Price(
+                price_above(start, "input_mtok") or _NOTHING,
+                price_above(start, "output_mtok") or _NOTHING,
+                price_above(start, "cache_read_mtok"),
+                price_above(start, "cache_write_mtok"),
+            ),
+        )
+        for start in sorted({-1, *tiers}, reverse=True)
+    )
+
+
+def _calculated(model: str, usage: Usage) -> PriceCalculation | None:
+    """What the library that has the table makes of a usage; None for a model that it does not have."""
     # The library takes 120 ms to import, which a run that spends nothing shall not pay.
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
@@ -133,9 +186,7 @@ def _priced(model: str, usage: Usage) -> Decimal | None:
     )
     service, slash, name = model.partition("/")
     try:
-        return calc_price(
-            tokens, model_ref=name if slash else model, provider_id=service if slash else None
-        ).total_price
+        return calc_price(tokens, model_ref=name if slash else model, provider_id=service if slash else None)
     except LookupError:
         return None
 

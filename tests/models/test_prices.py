@@ -7,9 +7,11 @@ from decimal import Decimal
 import pytest
 from genai_prices import Usage as Tokens
 from genai_prices import calc_price
+from genai_prices.data import providers
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halo_lang.catalog import model_prefixes
 from halo_runtime.models.base import Usage
 from halo_runtime.models.pricing import Price, Prices, cost
 
@@ -65,6 +67,24 @@ def test_the_tables_own_arithmetic_is_followed(model: str, given_: int, made: in
     tokens = Tokens(input_tokens=given_, output_tokens=made, cache_read_tokens=read, cache_write_tokens=written)
     expected = calc_price(tokens, model_ref=name, provider_id=service).total_price
     assert cost(model, Usage(given_, made, read, cache_written=written)) == expected
+
+
+@pytest.mark.parametrize("service", sorted(one.id for one in providers if model_prefixes().get(one.id) is not None))
+@pytest.mark.parametrize(
+    "usage", [Usage(1000, 50), Usage(300_000, 77, 1000, cache_written=500)], ids=["small", "large"]
+)
+def test_every_price_of_the_table_is_followed(service: str, usage: Usage) -> None:
+    (provider,) = (provider for provider in providers if provider.id == service)
+    tokens = Tokens(
+        input_tokens=usage.input,
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cached or 0,
+        cache_write_tokens=usage.cache_written or 0,
+    )
+    for model in provider.models:
+        if provider.find_model(model.id) is not None:  # the ids of some are the beginnings of names
+            expected = calc_price(tokens, model_ref=model.id, provider_id=service).total_price
+            assert cost(f"{service}/{model.id}", usage) == expected, model.id
 
 
 # --- prices of one's own ----------------------------------------------------------------------------------------------
