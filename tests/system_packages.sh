@@ -6,11 +6,12 @@ set -euo pipefail
 # command → Debian package
 declare -A needed=(
   [tmux]=tmux                 # a real terminal
+  [initdb]=postgresql         # a database
   [nvim]=neovim               # an editor with a language client
   [dovecot]=dovecot-imapd     # mailboxes over IMAP
 )
 
-PATH="$PATH:/usr/sbin" # where servers are
+PATH="$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin)" # where servers are
 missing=()
 for command in "${!needed[@]}"; do
   command -v "$command" > /dev/null || missing+=("${needed[$command]}")

@@ -21,7 +21,10 @@ _FACTORIES: Final = {
     "KV": "halo_runtime.tools.kv:open_store",
     "MCP": "halo_runtime.tools.mcp.provider:open_mcp",
     "POST": "halo_runtime.tools.rest:open_post",
+    "PostgreSQL": "halo_runtime.tools.sql.provider:open_postgres",
     "REST": "halo_runtime.tools.rest:open_rest",
+    "SQL": "halo_runtime.tools.sql.provider:open_sql",
+    "VectorStore": "halo_runtime.tools.vectors.provider:open_vectors",
     "Workspace": "halo_runtime.tools.workspace.provider:open_workspace",
 }
 """Provider name → `module:function`."""

@@ -233,5 +233,5 @@ async def test_a_declared_path_starts_at_the_programs_folder(tmp_path: Path) -> 
 
 
 def test_a_provider_that_is_not_here_yet_says_so() -> None:
-    with pytest.raises(ConfigError, match=r"PostgreSQL is not available in this version"):
-        tool_factory("PostgreSQL")
+    with pytest.raises(ConfigError, match=r"Nowhere is not available in this version"):
+        tool_factory("Nowhere")

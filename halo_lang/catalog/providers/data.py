@@ -109,16 +109,16 @@ VECTOR_STORE = ProviderSpec(
     Signature(
         (
             optional("namespace", "string", "Keeps the entries of several stores apart.", default="default"),
-            optional("path", "string", "The index file; relative to the program's folder."),
-            optional("k", "integer", "How many matches.", default=5, minimum=1),
+            optional("path", "string", "The index file, vectors.db when left out; relative to the program's folder."),
+            optional("k", "integer", "How many matches.", default=5, minimum=1, maximum=100),
             optional("minScore", "number", "The lowest score of a match.", minimum=-1, maximum=1),
-            optional("model", "string", "The embedding model; an offline one when left out."),
+            optional("model", "string", "The embedding model, such as openai/text-embedding-3-small; an offline one when left out."),
         )
     ),
     (
         Method(
             "add",
-            Signature((required("text", "string", "The entry."), optional("id", "string", "Its id; new when left out."),
+            Signature((required("text", "string", "The entry."), optional("id", "string", "Its id; made of the text when left out."),
                        optional("metadata", "object", "Fields to filter by."))),
             "the id",
             effect="write",
@@ -136,7 +136,7 @@ VECTOR_STORE = ProviderSpec(
         Method(
             "search",
             Signature((required("query", "string", "What to look for."),
-                       optional("k", "integer", "How many matches.", minimum=1),
+                       optional("k", "integer", "How many matches.", minimum=1, maximum=100),
                        optional("filter", "object", "Metadata that must be equal."))),
             "[{id, text, score, metadata}], best first",
             doc="Find the closest entries.",
@@ -150,34 +150,42 @@ VECTOR_STORE = ProviderSpec(
         Method(
             "ingest",
             Signature((required("path", "string", "A file or folder; relative to the program's folder."),)),
-            "{files, entries}",
+            "{files, entries, removed, skipped: [{path, reason}]}",
             effect="write",
-            doc="Cut documents into entries and add them.",
+            doc="Cut documents into entries, in place of those of their former versions.",
             example='Docs.ingest("handbook")',
         ),
     ),
     "Texts found by meaning; an agent that equips it gets the best matches of each input.",
     'store Docs : VectorStore(namespace: "docs")',
+    extra="vectors",
 )  # fmt: skip
 
-_STATEMENT = required("sql", "string", "One statement with placeholders; values never go into the text.")
-_PARAMS = optional("params", "any", "The values: a list, or an object by name.")
+_STATEMENT = required(
+    "sql", "string", "One statement, with %s or %(name)s where values go; they never go into the text.", code=True
+)
+_PARAMS = optional("params", "any", "The values: a list for %s, an object for %(name)s.")
 _SQL_CONFIG = Signature(
     (
-        required("url", "string", "Where the database is."),
+        required("url", "string", "Where the database is: postgresql://user:password@host/database."),
         optional("readOnly", "boolean", "Refuse whatever would write.", default=True, named_only=True),
-        optional("timeout", "duration", "The longest time for a statement.", positive=True, named_only=True),
+        optional(
+            "timeout", "duration", "The longest time for a statement.", default="30s", positive=True, named_only=True
+        ),
         optional("maxRows", "integer", "Where long results are cut.", default=1000, minimum=1, named_only=True),
     )
 )
 _SQL_METHODS = (
-    Method("query", Signature((_STATEMENT, _PARAMS)), "a list of rows as objects", doc="Read rows.",
+    Method("query", Signature((_STATEMENT, _PARAMS)), "a list of rows as objects",
+           doc="Read rows; nothing else is let through.",
            example='CoreDB.query("select * from users where id = %s", [id])'),
-    Method("execute", Signature((_STATEMENT, _PARAMS)), "{rowCount}", effect="destructive", idempotent=False,
-           doc="Change rows; needs readOnly: false.", example='CoreDB.execute("delete from jobs where done")'),
-    Method("schema", Signature((optional("table", "string", "Only this table."),)), "[{table, columns}]",
+    Method("execute", Signature((_STATEMENT, _PARAMS)), "{rowCount}, and rows where it gives some",
+           effect="destructive", idempotent=False, doc="Change rows; needs readOnly: false.",
+           example='CoreDB.execute("delete from jobs where done")'),
+    Method("schema", Signature((optional("table", "string", "Only this table."),)), "[{table, kind, columns}]",
            doc="List tables and columns.", example="CoreDB.schema()"),
-    Method("explain", Signature((_STATEMENT, _PARAMS)), "the plan", doc="Show how a query would run.",
+    Method("explain", Signature((_STATEMENT, _PARAMS)), "the plan as text",
+           doc="Show how a statement would run; it is not run.",
            example='CoreDB.explain("select * from users")'),
 )  # fmt: skip
 
