@@ -1,4 +1,4 @@
-"""From what Lark reduces to nodes, with no tree between.
+"""From what the parser reduces to nodes, with no tree between.
 
 Each method of `Builder` bears the name of a rule in grammar.lark and takes that rule's children: tokens (of
 terminals written by name) and nodes. Spans are offsets into the text that is parsed. What the grammar cannot
@@ -23,18 +23,12 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 Children: TypeAlias = list[Any]
 
 
-class Token:
-    """A terminal and where it stands. Lark, which has the same with lines and columns, asks for these in vain."""
+class Token(NamedTuple):
+    """A terminal where it stands."""
 
-    __slots__ = ("end_pos", "start_pos", "type", "value")
-
-    line = column = end_line = end_column = None
-
-    def __init__(self, terminal: str, value: str, start_pos: int, end_pos: int) -> None:
-        self.type = terminal
-        self.value = value
-        self.start_pos = start_pos
-        self.end_pos = end_pos
+    type: str
+    value: str
+    span: Span
 
 
 class Refusal(Exception):
@@ -60,7 +54,7 @@ class Head(NamedTuple):
 
 
 class Builder:
-    """Callbacks for Lark, one a rule."""
+    """What makes nodes, one method a rule."""
 
     # --- declarations
 
@@ -85,12 +79,12 @@ class Builder:
 
     def field(self, children: Children) -> nodes.Field:
         name, type_ = children
-        return nodes.Field(_name(name), _flat_enough(type_), Span(name.start_pos, type_.span.end))
+        return nodes.Field(_name(name), _flat_enough(type_), _between(name, type_))
 
     def type(self, children: Children) -> nodes.TypeRef:
         name, *item = children
         if not item:
-            return nodes.TypeRef(_reference(name), None, _span(name))
+            return nodes.TypeRef(_reference(name), None, name.span)
         inner, close = item
         return nodes.TypeRef(_reference(name), inner, _between(name, close))
 
@@ -103,7 +97,7 @@ class Builder:
             _model(model),
             tuple(rest[:close]),
             tuple(rest[close + 1 :]),
-            Span(_start(children[0]), _end(rest[-1])),
+            _between(children[0], rest[-1]),
         )
 
     def system(self, children: Children) -> nodes.SystemModifier:
@@ -142,13 +136,13 @@ class Builder:
 
     def pipe(self, children: Children) -> nodes.PipeStage:
         operator, call, *binding = children
-        return nodes.PipeStage(call, _optional(binding), _span(operator), _between(operator, children[-1]))
+        return nodes.PipeStage(call, _optional(binding), operator.span, _between(operator, children[-1]))
 
     def gate(self, children: Children) -> nodes.GateStage:
         operator, condition, _, *arrow_form = children
         arrow, call, binding = (*arrow_form, None, None, None)[:3]
         return nodes.GateStage(
-            condition, _span(arrow) if arrow else None, call, binding, _span(operator), _between(operator, children[-1])
+            condition, arrow.span if arrow else None, call, binding, operator.span, _between(operator, children[-1])
         )
 
     def branch(self, children: Children) -> nodes.BranchStage:
@@ -172,7 +166,7 @@ class Builder:
         binding = args.pop() if isinstance(args[-1], nodes.Name) else None
         call = args.pop()
         return nodes.EachStage(
-            _name(item), source, tuple(args), call, binding, _span(operator), _between(operator, children[-1])
+            _name(item), source, tuple(args), call, binding, operator.span, _between(operator, children[-1])
         )
 
     def ask(self, children: Children) -> nodes.YieldStage:
@@ -185,7 +179,7 @@ class Builder:
             _reference(source),
             _name(event),
             _optional(binding),
-            _span(operator),
+            operator.span,
             _between(operator, children[-1]),
         )
 
@@ -193,7 +187,7 @@ class Builder:
         operator, agent, condition, *rest = children
         _, args, binding = _block([operator, *rest])
         return nodes.LoopStage(
-            _reference(agent), condition, args, binding, _span(operator), _between(operator, children[-1])
+            _reference(agent), condition, args, binding, operator.span, _between(operator, children[-1])
         )
 
     def binding(self, children: Children) -> nodes.Name:
@@ -202,13 +196,13 @@ class Builder:
     def call(self, children: Children) -> nodes.Call:
         callee, *args, close = children
         method = _name(args.pop(0)) if args and type(args[0]) is Token else None
-        return nodes.Call(_reference(callee), method, tuple(args), _span(close), _between(callee, close))
+        return nodes.Call(_reference(callee), method, tuple(args), close.span, _between(callee, close))
 
     def arg(self, children: Children) -> nodes.Argument:
         value = children[-1]
         if len(children) == 1:
             return nodes.Argument(None, value, value.span)
-        return nodes.Argument(_name(children[0]), value, Span(children[0].start_pos, value.span.end))
+        return nodes.Argument(_name(children[0]), value, _between(children[0], value))
 
     # --- values
 
@@ -220,23 +214,23 @@ class Builder:
 
     def string(self, children: Children) -> nodes.String:
         text = children[0].value
-        return nodes.String(decode(text), '"""' if text.startswith('"""') else text[0], _span(children[0]))
+        return nodes.String(decode(text), '"""' if text.startswith('"""') else text[0], children[0].span)
 
     def number(self, children: Children) -> nodes.Number:
         token = children[0]
-        return nodes.Number(_number(token.value, token), _span(token))
+        return nodes.Number(_number(token.value, token), token.span)
 
     def duration(self, children: Children) -> nodes.Duration:
         token = children[0]
         digits = token.value.rstrip("mshd")
         seconds = _number(digits, token) * _SECONDS[token.value[len(digits) :]]
-        return nodes.Duration(token.value, seconds, _span(token))
+        return nodes.Duration(token.value, seconds, token.span)
 
     def boolean(self, children: Children) -> nodes.Boolean:
-        return nodes.Boolean(children[0].type == "TRUE", _span(children[0]))
+        return nodes.Boolean(children[0].type == "TRUE", children[0].span)
 
     def null(self, children: Children) -> nodes.Null:
-        return nodes.Null(_span(children[0]))
+        return nodes.Null(children[0].span)
 
     def list(self, children: Children) -> nodes.ListValue:
         open_, *items, close = children
@@ -275,7 +269,7 @@ def too_deep(span: Span) -> Diagnostic:
 
 
 def _name(token: Any) -> nodes.Name:
-    return nodes.Name(token.value, Span(token.start_pos, token.end_pos))
+    return nodes.Name(token.value, token.span)
 
 
 def _reference(token: Any) -> nodes.Name:
@@ -298,23 +292,11 @@ _MEANT = {
 def _reserved(token: Any) -> Refusal:
     """A keyword where a name must stand."""
     hint = _MEANT.get(token.value, "use another name")
-    return Refusal(error("HL102", f"`{token.value}` is a keyword and names nothing", _span(token), hint=hint))
-
-
-def _span(token: Any) -> Span:
-    return Span(token.start_pos, token.end_pos)
-
-
-def _start(child: Any) -> int:
-    return child.start_pos if child.__class__ is Token else child.span.start
-
-
-def _end(child: Any) -> int:
-    return child.end_pos if child.__class__ is Token else child.span.end
+    return Refusal(error("HL102", f"`{token.value}` is a keyword and names nothing", token.span, hint=hint))
 
 
 def _between(first: Any, last: Any) -> Span:
-    return Span(_start(first), _end(last))
+    return Span(first.span.start, last.span.end)
 
 
 def _optional(children: Children) -> Any:
@@ -330,13 +312,11 @@ def _block(children: Children) -> tuple[Span, tuple[Any, ...], nodes.Name | None
     """`operator, item…, close, binding?` as the operator's span, the items and the binding."""
     binding = children[-1] if isinstance(children[-1], nodes.Name) else None
     items = children[1:-2] if binding else children[1:-1]
-    return _span(children[0]), tuple(items), binding
+    return children[0].span, tuple(items), binding
 
 
 def _model(child: Any) -> nodes.ModelRef:
     """A model id where one must stand, quoted or not."""
-    if type(child) is Token:
-        return nodes.ModelRef(child.value, _span(child))
     return nodes.ModelRef(child.value, child.span)
 
 
@@ -345,7 +325,7 @@ def _target(child: Any) -> nodes.Argument:
     if isinstance(child, nodes.Argument):
         return child
     text = child.value
-    value = nodes.Path((_name(child),), _span(child)) if type(child) is Token and text.isidentifier() else _model(child)
+    value = nodes.Path((_name(child),), child.span) if type(child) is Token and text.isidentifier() else _model(child)
     return nodes.Argument(None, value, value.span)
 
 
@@ -356,7 +336,7 @@ def _number(text: str, token: Any) -> int | float:
     except ValueError:
         value = float(text)
     if not isfinite(value):
-        raise Refusal(error("HL102", "this number is too large", _span(token), hint="write a smaller one"))
+        raise Refusal(error("HL102", "this number is too large", token.span, hint="write a smaller one"))
     return value
 
 

@@ -53,16 +53,16 @@ def _unit(text: str, piece: Piece) -> Unit:
 
 
 def _declaration(text: str, too_deep: bool) -> Unit:
-    # Lark is most of what a small file costs, so it waits until there is something to parse.
+    # The automaton is most of what a small file costs, so it waits until there is something to parse.
+    from halo_lang.automaton import Stopped
     from halo_lang.builder import Refusal, empty
     from halo_lang.grammar import read
-    from halo_lang.lark_parts import UnexpectedInput
 
     if too_deep:
         return _broken(text)
     try:
         declaration = cast("Declaration", read(text, "declaration"))
-    except (UnexpectedInput, Refusal):
+    except (Stopped, Refusal):
         return _broken(text)
     if isinstance(declaration, Pipeline) and declaration.start is None and not declaration.stages:
         return Unit(text, declaration, (empty(declaration),))

@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from halo_lang import nodes
+from halo_lang.automaton import Stopped
 from halo_lang.builder import Head, Refusal
 from halo_lang.diagnostics import Diagnostic, Fix
 from halo_lang.grammar import read
-from halo_lang.lark_parts import UnexpectedInput
 from halo_lang.lexical import first_mistake, marks, open_comment
 from halo_lang.lexicon import COMMENT, DECLARATION_KEYWORDS, GAP, NAME, STRING, UNCLOSED
 from halo_lang.program import Unit
@@ -142,8 +142,8 @@ def _attempt(text: str, span: Span, rule: str) -> Any:
 def _parsed(text: str, span: Span, rule: str) -> Any:
     try:
         return read(text, rule, span)
-    except UnexpectedInput as problem:
-        return explain(problem, text, span, rule)
+    except Stopped as stop:
+        return explain(stop, text, span, rule)
     except Refusal as refusal:
         return refusal.diagnostic
 

@@ -1,4 +1,4 @@
-"""From what Lark could not read to what a person can mend.
+"""From what the parser could not read to what a person can mend.
 
 `explain` takes the first entry of mistakes.py that fits the place where parsing stopped, and else says what was
 found there and what could have stood there.
@@ -7,11 +7,10 @@ found there and what could have stood there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
+from halo_lang.automaton import END, Stopped
 from halo_lang.diagnostics import Diagnostic, error
 from halo_lang.grammar import spelling
-from halo_lang.lark_parts import UnexpectedInput
 from halo_lang.mistakes import MISTAKES
 from halo_lang.situation import DECLARATIONS, OPERANDS, VALUES, Situation
 from halo_lang.source import Span
@@ -42,24 +41,18 @@ _PARTS = {
 }
 
 
-def explain(problem: UnexpectedInput, text: str, span: Span, rule: str) -> Diagnostic:
+def explain(stop: Stopped, text: str, span: Span, rule: str) -> Diagnostic:
     """The diagnostic for what stopped the parser while it read `span` of `text` by a rule of the grammar."""
     # Nothing fits where a whole value stands in front of a token that other places allow behind one.
-    expected = frozenset(cast(set[str], problem.interactive_parser.accepts()) or {"$END"})
-    situation = Situation.at(_place(problem, span), text, span, rule, expected)
+    expected = stop.expected or frozenset((END,))
+    situation = Situation.at(stop.place, text, span, rule, expected)
     for mistake in MISTAKES:
         if mistake.applies(situation):
             return mistake.diagnostic(situation)
     found = str(situation.found) if situation.found.text else f"the end of {_PARTS[rule]}"
-    words = [*_words(expected - {"$END"}), *([_NEXT.get(rule, "the end")] if "$END" in expected else [])]
+    words = [*_words(expected - {END}), *([_NEXT.get(rule, "the end")] if END in expected else [])]
     wanted = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     return error("HL102", f"expected {wanted}, found {found}", situation.found.span)
-
-
-def _place(problem: UnexpectedInput, span: Span) -> int:
-    token = getattr(problem, "token", None)
-    at_end = token is not None and token.type == "$END"
-    return span.end if at_end or problem.pos_in_stream is None else problem.pos_in_stream
 
 
 def _words(terminals: frozenset[str]) -> Iterator[str]:

@@ -156,7 +156,7 @@ def written_values(declaration: Declaration) -> Iterator[Leaf]:
 @lru_cache(maxsize=1024)
 def loop_condition(text: str) -> Condition | Diagnostic:
     """The condition in a loop's string, or why it is none; places count in the string's value."""
-    # The parser brings lark along, which nothing else here needs.
+    # The parser takes time to load, and only few programs have a loop.
     from halo_lang.parser import parse_condition
 
     return parse_condition(text)

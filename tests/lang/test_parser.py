@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from time import process_time
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from halo_lang import Diagnostic, Program, Source, SourceDecodeError, Span, check, decode, nodes, not_utf8, parse
 from halo_lang import parse_condition as condition
 from halo_lang.grammar import GRAMMAR, TABLES
+from halo_lang.tables import tables
 
 TOUR = """\
 /* all forms */ policy Safe : Block(PII,) & Approve(Repo.merge_pull) & MaxLatency(2s)
@@ -257,7 +260,13 @@ def test_bytes_that_are_no_text_become_one_diagnostic() -> None:
 
 def test_the_tables_are_those_of_the_grammar() -> None:
     content = json.loads(TABLES.read_text("utf-8"))
-    assert content["grammar"] == GRAMMAR.read_text("utf-8"), "run python -m halo_lang.grammar"
+    assert content == tables(GRAMMAR.read_text("utf-8")), "run python -m halo_lang.tables"
+
+
+def test_a_program_is_read_without_lark() -> None:
+    reading = "import sys; from halo_lang import parse; parse('agent A [x'); print('lark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", reading], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 TOKENS = (
