@@ -47,7 +47,7 @@ def _tools(program: Program) -> Iterator[nodes.Provider]:
 async def _tool(program: Program, node: nodes.Provider, services: Services, seconds: float) -> Probe:
     name = node.name.text
     part = f"{node.kind} {name} : {node.provider.text}"
-    tools = ToolBox(program, services.env, services.tool_factories, services.redactor)
+    tools = ToolBox(program, services.env, services.tool_factories, services.redactor, services.models)
     problems = tools.prepare(frozenset({name}))
     if problems:
         return Probe(part, problem=problems[0].removeprefix(f"{node.kind} {name}: "))

@@ -60,7 +60,7 @@ class Engine:
     def learn_secrets(self, plan: Plan, pipeline: str) -> None:
         """Keep secret from now on what the tools of a pipeline read from the environment, before any of it is run."""
         services = self.services
-        tools = ToolBox(plan.program, services.env, services.tool_factories, services.redactor)
+        tools = ToolBox(plan.program, services.env, services.tool_factories, services.redactor, services.models)
         tools.prepare(reach(plan, pipeline).tools)  # what is missing is told where it is used
 
     def prepare(self, plan: Plan, order: Order) -> Execution:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from halo_lang import Program, nodes
-from halo_lang.collector import without_collector
+from halo_lang.collector import seldom, without_collector
 from halo_lang.records import record
 from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
@@ -187,8 +187,9 @@ class Execution:
         error: HaloError | None = None
         interrupts: tuple[Interrupt, ...] = ()
         try:
-            async with self._run.shadows, self._run.ledger:
-                await self._walk()
+            with seldom:
+                async with self._run.shadows, self._run.ledger:
+                    await self._walk()
         except HaloError as failure:
             status, error = "failed", failure
         except TimeUp as up:  # the journal's run had a time limit that this one has not
@@ -284,7 +285,7 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
     """
     everything = reach(plan, order.pipeline)
     used = everything if order.used is None else order.used
-    tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor)
+    tools = ToolBox(order.program, services.env, services.tool_factories, services.redactor, services.models)
     policies, problems = bind_policies(plan, everything.policies, services.rule_factories)
     tools.prepare(everything.tools - used.tools)
     if services.cassette is not None and services.cassette.answers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from halo_lang import Program, catalog, nodes
 from halo_lang.catalog.signature import Signature
@@ -16,17 +17,30 @@ from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import Choosy, Probing, SelfDescribing, ToolConfig, ToolFactory, ToolProvider
 from halo_runtime.tools.shell.environment import given_variable, harmless
 
+if TYPE_CHECKING:
+    from halo_runtime.models.embeddings import Embeddings
+    from halo_runtime.models.registry import ModelRegistry
+
 
 class ToolBox:
-    """Opens tools from their declarations. Values of `Env.NAME` are secrets from the moment they are read."""
+    """Opens tools from their declarations. Values of `Env.NAME` are secrets from the moment they are read.
+
+    `models` are the services that tools may let embed their texts.
+    """
 
     def __init__(
-        self, program: Program, env: Mapping[str, str], factories: Mapping[str, ToolFactory], redactor: Redactor
+        self,
+        program: Program,
+        env: Mapping[str, str],
+        factories: Mapping[str, ToolFactory],
+        redactor: Redactor,
+        models: ModelRegistry,
     ) -> None:
         self._program = program
         self._env = env
         self._factories = factories
         self._redactor = redactor
+        self._models = models
         self._configs: dict[str, tuple[ToolFactory, ToolConfig]] = {}
         self._made: dict[str, ToolProvider] = {}
         self._open: dict[str, ToolProvider] = {}
@@ -50,11 +64,19 @@ class ToolBox:
     async def call(self, name: str, method: str, arguments: JsonObject) -> JsonObject:
         """Do a method of a tool: `{"value": its result as JSON, "warnings": what was changed for that}`.
 
-        Secrets are taken out here, so that neither journal nor models ever see what a service repeats of them.
+        `"embedded"` stands there too where it has used embedding models: `[{"model", "tokens", "estimated"}]`. Secrets
+        are taken out here, so that neither journal nor models ever see what a service repeats of them.
 
         Raises ToolError.
         """
-        return await self._asked(name, method, lambda tool: tool.call(method, arguments))
+        found = self._configs.get(name)
+        if found is None or found[1].embeddings is None:
+            return await self._asked(name, method, lambda tool: tool.call(method, arguments))
+        from halo_runtime.models.embeddings import metered  # only stores with a service's model pay for it
+
+        with metered() as used:
+            answer = await self._asked(name, method, lambda tool: tool.call(method, arguments))
+        return answer | ({"embedded": [use.to_json() for use in used.values()]} if used else {})
 
     async def methods(self, name: str) -> JsonObject:
         """What a tool's server says of its methods, in the form of `call`: `[{"name", "doc", "schema", "effect"}]`."""
@@ -129,7 +151,13 @@ class ToolBox:
         folder = source.parent if source.suffix else Path()
         variables = spec.config.bind(positional, named).arguments.get("env") if spec else named.get("env")
         env = harmless(self._env) | self._variables(variables)
-        return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder, env)
+        embeddings = self._embeddings() if spec is not None and spec.name == "VectorStore" else None
+        return factory, ToolConfig(node.name.text, spec.name if spec else provider, settings, folder, env, embeddings)
+
+    def _embeddings(self) -> Embeddings:
+        from halo_runtime.models.embeddings import Embeddings  # only stores of vectors pay for it
+
+        return Embeddings(self._models)
 
     def _left_out(self, signature: Signature, settings: JsonObject) -> JsonObject:
         """What the declaration leaves out and the environment says."""

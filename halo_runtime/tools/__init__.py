@@ -13,6 +13,8 @@ from halo_runtime.tools.base import ToolConfig, ToolFactory, ToolProvider
 
 _FACTORIES: Final = {
     "Bash": "halo_runtime.tools.shell.bash:open_shell",
+    "Browser": "halo_runtime.tools.browser.provider:open_browser",
+    "Chrome": "halo_runtime.tools.browser.provider:open_chrome",
     "Documents": "halo_runtime.tools.documents.provider:open_documents",
     "Email": "halo_runtime.tools.email.provider:open_email",
     "File": "halo_runtime.tools.history:open_history",

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from halo_lang.catalog.signature import Effect
 from halo_lang.records import record
 from halo_runtime.json_types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from halo_runtime.models.embeddings import Embeddings
 
 
 @record
@@ -21,7 +24,7 @@ class ToolConfig:
 
     `folder` is the program's folder: relative paths start there. `env` are the variables that processes of the tool
     see: the harmless ones of the run's own environment, and those that the declaration names with `env:`. Neither is
-    shown, for both hold secrets.
+    shown, for both hold secrets. `embeddings` are the model services that embed texts, where there are any to ask.
     """
 
     name: str
@@ -29,6 +32,7 @@ class ToolConfig:
     settings: JsonObject = field(repr=False)
     folder: Path
     env: Mapping[str, str] = field(repr=False, default_factory=dict[str, str])
+    embeddings: Embeddings | None = field(repr=False, default=None)
 
 
 class ToolProvider(Protocol):

@@ -21,11 +21,10 @@ from halo_lang.catalog.signature import duration_seconds
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.tools.base import ToolConfig
+from halo_runtime.tools.sqlite_files import LOCK_SECONDS, explained, patiently
 from halo_runtime.values import canonical, type_name
 
 DEFAULT_PATH: Final = "kv.db"
-LOCK_SECONDS: Final = 5.0
-"""How long a call waits for a lock that another process holds."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS halo_kv (
@@ -63,23 +62,10 @@ class KeyValueStore:
         operation = _OPERATIONS.get(method)
         if operation is None:
             raise ToolError(f"{self._name} has no method `{method}`; a KV store has {', '.join(_OPERATIONS)}")
-        deadline = time.monotonic() + self._lock_seconds
-        pause = 0.002
-        while True:
-            try:
-                return await self._in_thread(lambda: operation(self._opened(), args))
-            except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
-                    raise self._explain(error) from None
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 0.1)
-
-    async def probe(self) -> str:
-        """Read the file, if there is one. Raises ToolError."""
-        if not self._path.exists() and self._path.parent.is_dir():
-            return f"{self._path} is made when the first value is set"
-        await self.call("get", {"key": ""})
-        return f"{self._path} can be read"
+        try:
+            return await patiently(lambda: self._in_thread(lambda: operation(self._opened(), args)), self._lock_seconds)
+        except sqlite3.Error as error:
+            raise explained(error, self._name, "key-value", self._path) from None
 
     async def close(self) -> None:
         """Close the file and end the thread, after whatever a cancelled call has left it doing."""
@@ -97,14 +83,6 @@ class KeyValueStore:
     def _close_table(self) -> None:
         if self._table is not None:
             self._table.close()
-
-    def _explain(self, error: sqlite3.Error) -> ToolError:
-        advice = _ADVICE.get(_code(error), "check the file and the path in the store's declaration")
-        if not self._path.parent.is_dir():
-            advice = f"the folder {self._path.parent} does not exist; create it or change the store's path"
-        return ToolError(
-            f"{self._name}: cannot use the key-value file {self._path} ({error}); {advice}", retryable=_is_busy(error)
-        )
 
 
 class Table:
@@ -282,22 +260,3 @@ def _expiry(table: Table, ttl: Json) -> float | None:
     if seconds is None or seconds <= 0:
         raise ToolError(f"`ttl` must be a duration over 0 such as 30s or 5m, got {json.dumps(ttl)}")
     return table.now() + seconds
-
-
-def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code, without the extension in its upper bits."""
-    return (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-
-
-def _is_busy(error: sqlite3.Error) -> bool:
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-_ADVICE: Final = {
-    sqlite3.SQLITE_BUSY: "another process holds its lock; end that process or try again",
-    sqlite3.SQLITE_LOCKED: "another process holds its lock; end that process or try again",
-    sqlite3.SQLITE_READONLY: "it cannot be written; change its permissions or the store's path",
-    sqlite3.SQLITE_NOTADB: "it is no key-value file; move it away or change the store's path",
-    sqlite3.SQLITE_CORRUPT: "it is damaged; move it away or restore it from a copy",
-    sqlite3.SQLITE_FULL: "the disk is full; free some space",
-}

@@ -50,8 +50,8 @@ class Stop:
 class Workers:
     """The threads of one tool; they are made when there is work."""
 
-    def __init__(self, name: str) -> None:
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix=f"halo-{name}")
+    def __init__(self, name: str, threads: int = _THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"halo-{name}")
 
     async def do(self, work: Callable[[Stop], T]) -> T:
         """The result of `work`. Cancelled, it is told to stop, and is over when this returns."""

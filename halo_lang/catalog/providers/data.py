@@ -112,13 +112,14 @@ VECTOR_STORE = ProviderSpec(
             optional("path", "string", "The index file, vectors.db when left out; relative to the program's folder."),
             optional("k", "integer", "How many matches.", default=5, minimum=1, maximum=100),
             optional("minScore", "number", "The lowest score of a match.", minimum=-1, maximum=1),
-            optional("model", "string", "The embedding model, such as openai/text-embedding-3-small; an offline one when left out."),
+            optional("model", "string", "An embedding model such as ollama/nomic-embed-text; else an offline one."),
         )
     ),
     (
         Method(
             "add",
-            Signature((required("text", "string", "The entry."), optional("id", "string", "Its id; made of the text when left out."),
+            Signature((required("text", "string", "The entry."),
+                       optional("id", "string", "Its id; made of the text when left out."),
                        optional("metadata", "object", "Fields to filter by."))),
             "the id",
             effect="write",

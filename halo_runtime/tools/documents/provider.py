@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Final, TypeAlias
 
 from halo_lang.records import record
@@ -90,7 +91,7 @@ class Documents:
             operation = _OPERATIONS.get(method)
             if operation is None:
                 raise ToolError(f"there is no such method; there are {', '.join((*_OPERATIONS, 'search'))}")
-            document = await self._document(parse_path(args["path"]), tables=method == "tables")
+            document = await self.document(parse_path(args["path"]), tables=method == "tables")
             return await self._workers.do(lambda stop: operation(document, args))
         except ToolError as error:
             raise ToolError(f"{self._name}.{method}: {error.message}") from None
@@ -101,11 +102,12 @@ class Documents:
         """End the threads; no process outlives its call."""
         self._workers.close()
 
-    async def _document(self, parts: Parts, *, tables: bool = False) -> Document:
+    async def document(self, parts: Parts, *, tables: bool = False) -> Document:
+        """A document taken apart. Raises ToolError, OSError."""
         descriptor, key = await self._workers.do(lambda stop: self._open(parts, tables, stop))
         try:
             if key not in self._known:
-                kind = FORMATS[_ending(parts)]
+                kind = FORMATS[ending(parts)]
                 taken = await take_apart(descriptor, kind, show(parts), tables=tables, seconds=self._seconds)
                 self._known[key] = taken
                 while len(self._known) > _KEPT:
@@ -114,10 +116,24 @@ class Documents:
         finally:
             os.close(descriptor)
 
+    async def files(self, parts: Parts) -> tuple[bool, list[Parts]]:
+        """Whether a path is a folder, and the documents in it, else the file itself. Raises ToolError, OSError."""
+        return await self._workers.do(lambda stop: self._files(parts, stop))
+
+    def _files(self, parts: Parts, stop: Stop) -> tuple[bool, list[Parts]]:
+        with self._opened() as root:
+            with root.at(parts) as spot:
+                status = spot.status()
+                if status is not None and not S_ISDIR(status.st_mode):
+                    return False, [spot.parts]
+            with root.folder(parts) as (folder, here):
+                files = (found.parts for found, _ in Tree(root, self._closed, stop).files_of(folder, here))
+                return True, [found for found in files if ending(found) in FORMATS]
+
     def _open(self, parts: Parts, tables: bool, stop: Stop) -> tuple[int, Key]:
         """The file, open, and what tells it from others. Raises ToolError."""
         with self._opened() as root, root.file(parts) as (descriptor, _):
-            if _ending(parts) not in FORMATS:
+            if ending(parts) not in FORMATS:
                 raise ToolError(f"`{show(parts)}` is of no kind that can be read: {', '.join(FORMATS)}")
             status = os.fstat(descriptor)
             if status.st_size > MAX_FILE_BYTES:
@@ -148,7 +164,7 @@ class Documents:
         async def read(parts: Parts) -> Document | ToolError:
             async with limit:
                 try:
-                    return await self._document(parts)
+                    return await self.document(parts)
                 except ToolError as error:
                     return error
 
@@ -159,7 +175,7 @@ class Documents:
         globs = None if glob is None else Globs([glob])
         with self._opened() as root:
             files = (spot.parts for spot, _ in Tree(root, self._closed, stop).files())
-            paths = [p for p in files if _ending(p) in FORMATS and (globs is None or globs.match(p))]
+            paths = [p for p in files if ending(p) in FORMATS and (globs is None or globs.match(p))]
         if len(paths) > MAX_SEARCHED:
             raise ToolError(f"there are {len(paths):,} documents, over {MAX_SEARCHED:,}; name some of them with glob:")
         return paths
@@ -259,5 +275,6 @@ def _note(path: str | None, text: str) -> Json:
     return {"path": path, "page": None, "text": text}
 
 
-def _ending(parts: Parts) -> str:
+def ending(parts: Parts) -> str:
+    """The ending of a document's name, in lower case."""
     return parts[-1].rpartition(".")[2].lower() if parts and "." in parts[-1] else ""

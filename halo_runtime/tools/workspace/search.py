@@ -44,6 +44,10 @@ class Tree:
         """Each regular file, with its folder open meanwhile."""
         return self._below(self._root.descriptor, (), ())
 
+    def files_of(self, folder: int, parts: Parts) -> Iterator[tuple[Spot, os.stat_result]]:
+        """Those below an open folder that lies at `parts`."""
+        return self._below(folder, parts, ())
+
     def _below(self, folder: int, parts: Parts, ignored: tuple[Ignored, ...]) -> Iterator[tuple[Spot, os.stat_result]]:
         ignored = (*ignored, *_gitignore(folder, parts, self._stop))
         for name, status in entries_of(folder):
