@@ -1,16 +1,15 @@
-"""A policy rule and a tool provider that programs can use once this package is installed."""
+"""A policy rule that programs can use once this package is installed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from halo_lang.catalog import Method, ProviderSpec, RuleSpec, Signature
-from halo_lang.catalog.signature import optional, required
-from halo_runtime.errors import ConfigError, ToolError
-from halo_runtime.json_types import Json, JsonObject
+from halo_lang.catalog import RuleSpec, Signature
+from halo_lang.catalog.signature import optional
+from halo_runtime.errors import ConfigError
+from halo_runtime.json_types import JsonObject
 from halo_runtime.policies.base import ALLOW, Decision, Examined, Finding, Point
-from halo_runtime.tools.base import ToolConfig
 
 
 class NoCodenames:
@@ -54,34 +53,3 @@ class NoCodenames:
             for name in self._names.finditer(view.text):
                 start, end = view.raw_span(*name.span())
                 yield Finding("PROJECT", start, end, value=name[0].lower())
-
-
-class Glossary:
-    """`tool Words : Glossary(terms: ["API: a way in"])`: explains words.
-
-    Called with the declaration's configuration before a run starts; opens nothing yet.
-    """
-
-    spec = ProviderSpec(
-        "Glossary",
-        Signature((required("terms", "list", "Lines of `word: explanation`.", items="string"),)),
-        (Method("explain", Signature((required("word", "string", "The word."),)), "what it means"),),
-        "A list of words and what they mean.",
-        'tool Words : Glossary(terms: ["API: a way in"])',
-    )
-
-    def __init__(self, config: ToolConfig) -> None:
-        pairs = (line.partition(": ") for line in config.settings["terms"])
-        self._terms = {word.casefold(): meaning for word, colon, meaning in pairs if colon}
-        if not self._terms:
-            raise ConfigError("Glossary: no line is written `word: explanation`")
-
-    async def call(self, method: str, args: JsonObject) -> Json:
-        """Do a method; its arguments fit the catalogue's entry."""
-        meaning = self._terms.get(args["word"].casefold())
-        if meaning is None:
-            raise ToolError("this word is not in the glossary")
-        return meaning
-
-    async def close(self) -> None:
-        """Nothing is held."""

@@ -1,4 +1,4 @@
-"""Rules and providers that packages bring, from their entry points to what runs come to; the example package too."""
+"""Rules and providers that packages bring, from their entry points to what runs come to; the example packages too."""
 
 from __future__ import annotations
 
@@ -147,7 +147,6 @@ def test_the_example_package_runs_its_program(example: Path) -> None:
     assert (code, document["output"]) == (0, "To all: [PROJECT_1] is late.")
     sent = document["context"]["meta"]["calls"][0]["messages"][0]["content"]
     assert "project [PROJECT_1] is late, so is [PROJECT_2]" in sent
-    assert "A memo is a short note." in sent
 
 
 def test_the_example_package_is_known_to_the_checks(example: Path) -> None:
