@@ -147,6 +147,8 @@ async def examine_messages(
 
     Without `passed` they are another call's, and everything in them is looked at.
     """
+    if not rules:
+        return tuple(messages)
     sent: list[Message] = []
     for number, message in enumerate(messages):
         if passed is None or not passed.has(message):

@@ -27,6 +27,10 @@ class ToolCall:
     name: str
     arguments: str
 
+    def to_json(self) -> JsonObject:
+        """For the journal, figures and events."""
+        return {"id": self.id, "name": self.name, "arguments": self.arguments}
+
 
 @record
 class Message:
@@ -46,7 +50,7 @@ class Message:
         """For people and the journal. Without `opaque`: it says nothing to them, and its reply is journalled whole."""
         document: JsonObject = {"role": self.role, "content": self.content}
         if self.tool_calls:
-            document["tool_calls"] = [asdict(call) for call in self.tool_calls]
+            document["tool_calls"] = [call.to_json() for call in self.tool_calls]
         if self.tool_call_id is not None:
             document["tool_call_id"] = self.tool_call_id
         return document
@@ -118,6 +122,16 @@ class Usage:
     reasoning: int | None = None
     cache_written: int | None = None
 
+    def to_json(self) -> JsonObject:
+        """For the journal and events."""
+        return {
+            "input": self.input,
+            "output": self.output,
+            "cached": self.cached,
+            "reasoning": self.reasoning,
+            "cache_written": self.cache_written,
+        }
+
 
 @record
 class ModelReply:
@@ -141,11 +155,18 @@ class ModelReply:
     opaque: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        document = asdict(self)
-        document["cost"] = None if self.cost is None else str(self.cost)
-        document["tool_calls"] = [asdict(call) for call in self.tool_calls]
-        document["warnings"] = list(self.warnings)
-        return document
+        """For the journal: all fields. Written out: every call passes here, and `asdict` looks at each value twice."""
+        return {
+            "text": self.text,
+            "tool_calls": [call.to_json() for call in self.tool_calls],
+            "stop": self.stop,
+            "usage": self.usage.to_json(),
+            "model_used": self.model_used,
+            "cost": None if self.cost is None else str(self.cost),
+            "warnings": list(self.warnings),
+            "cursor": self.cursor,
+            "opaque": self.opaque,
+        }
 
     @classmethod
     def from_json(cls, document: JsonObject) -> ModelReply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
@@ -62,7 +62,9 @@ class Conversation:
         # Scripted replies stand for those of the declared model, so they cost what that one costs (spec 12.3).
         self.priced_as = call.agent.model if frame.run.scripted else self.model
         self.rules = frame.run.rules(call.agent)
-        self.guarded = PolicyCall(call.agent.name, call.method, self.model, written_texts(call))
+        is_looked_at = self.rules or frame.run.plan.shadows_of(call.agent.name, self.model)
+        written = written_texts(call) if is_looked_at else ()
+        self.guarded = PolicyCall(call.agent.name, call.method, self.model, written)
         self._passed = Passed()
         self.accepted = ""
         """The answer that passed, as rules left it: what they took out is not put back here."""
@@ -291,8 +293,8 @@ class Conversation:
                 error=None,
                 model=reply.model_used,
                 finish=reply.stop,
-                usage=asdict(reply.usage),
-                tool_calls=[] if guarded else run.redactor.json([asdict(call) for call in reply.tool_calls]),
+                usage=reply.usage.to_json(),
+                tool_calls=[] if guarded else run.redactor.json([call.to_json() for call in reply.tool_calls]),
                 reused=reused,
             )
         )  # fmt: skip
