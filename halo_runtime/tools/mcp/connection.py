@@ -115,7 +115,8 @@ class Connection:
         """End the session and the server's processes."""
         self.broken = True
         self._closing.set()
-        await asyncio.wait([self._owner], timeout=_CLOSE_SECONDS)
+        if self._is_open:
+            await asyncio.wait([self._owner], timeout=_CLOSE_SECONDS)
         self._owner.cancel()
         await asyncio.wait([self._owner])
         if self._opened.done() and not self._opened.cancelled():
@@ -166,35 +167,40 @@ class Connection:
     async def _client(self) -> Client:
         return await asyncio.shield(self._opened)
 
+    @property
+    def _is_open(self) -> bool:
+        return self._opened.done() and not self._opened.cancelled() and self._opened.exception() is None
+
     async def _in_session(self, ask: Callable[[ClientSession], Awaitable[T]]) -> T:
         return await ask((await self._client()).session)
 
     async def _exchange(self, ask: Callable[[], Awaitable[T]]) -> T:
         """What `ask` brings, in time and for as long as there is a connection; all failures as ToolError."""
-        opening = not self._opened.done()
         try:
+            if not self._opened.done():
+                async with asyncio.timeout(self._timeout):
+                    await self._while_connected(self._client)
             async with asyncio.timeout(self._timeout):
                 return await self._while_connected(ask)
         except TimeoutError:
-            self.broken = self.broken or opening
-            during = "did not open a session" if opening else "gave no answer"
+            during = "gave no answer" if self._is_open else "did not open a session"
             problem = f"the server {during} within {self._timeout:g} s; allow more with timeout:"
         except MCPError as error:
             if error.message == _SESSION_GONE:
                 self.broken = True
                 raise SessionGone from None
             lost = error.code == types.CONNECTION_CLOSED
-            self.broken = self.broken or lost or opening
+            self.broken = self.broken or lost
             told = clean(error.message)
             problem = "the server broke the connection" if lost else f"the server refused: {told} (code {error.code})"
         except ToolError as error:
-            self.broken = self.broken or opening
             problem = error.message
         except ValidationError as error:
             problem = f"the server's answer is none that the protocol knows ({_flaw(error)})"
         except Exception as error:  # the SDK and the libraries below it raise many kinds, and all mean the same
             self.broken = True
             problem = f"the server cannot be reached: {clean(str(error)) or type(error).__name__}"
+        self.broken = self.broken or not self._is_open
         more = await self._link.trouble()
         raise ToolError("; ".join(part for part in (problem, more) if part)) from None
 

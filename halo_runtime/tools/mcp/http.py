@@ -36,14 +36,22 @@ _Note: TypeAlias = Callable[[int, bytes], None]
 
 
 class AddressLink:
-    """The address of a server; `headers` go with every request, and `resolve` stands for the system's resolver."""
+    """The address of a server; `headers` go with every request.
+
+    `resolve` and `network` stand for the system's resolver and its connections.
+    """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], allow: Iterable[str], resolve: Resolve | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        allow: Iterable[str],
+        resolve: Resolve | None = None,
+        network: httpcore.AsyncNetworkBackend | None = None,
     ) -> None:
         self._url = url
         self._headers = headers
-        self._network = GuardedNetwork(AllowedHosts.of(allow), resolve or look_up)
+        self._network = GuardedNetwork(AllowedHosts.of(allow), resolve or look_up, network)
         self._refused: tuple[int, str] | None = None
 
     async def trouble(self) -> str:

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeVar
 
+    from httpcore import AsyncNetworkBackend
     from jsonschema.protocols import Validator
 
     from halo_runtime.tools.mcp.connection import Connection, Link
+    from halo_runtime.tools.web.network import Resolve
 
     T = TypeVar("T")
 
@@ -151,13 +153,16 @@ class _Known:
         return Draft202012Validator(checkable(self.tool.schema), registry=Registry())
 
 
-def open_mcp(config: ToolConfig) -> Server:
-    """The server of a declaration; nothing is started or connected to yet. Raises ConfigError."""
+def open_mcp(config: ToolConfig, resolve: Resolve | None = None, network: AsyncNetworkBackend | None = None) -> Server:
+    """The server of a declaration; nothing is started or connected to yet. Raises ConfigError.
+
+    `resolve` and `network` stand for the system's resolver and its connections.
+    """
     settings = config.settings
     server = settings["server"].strip()
     remote = server.lower().startswith(("http://", "https://"))
     _check_settings(settings, remote)
-    link = _address(config, server) if remote else _command(config, server)
+    link = _address(config, server, resolve, network) if remote else _command(config, server)
     pins = settings.get("pins") or f".halo/mcp/{config.name}.json"
     identity = identity_of((server, *(settings.get("args") or ())))
     timeout = duration_seconds(settings.get("timeout") or "") or DEFAULT_TIMEOUT
@@ -190,7 +195,9 @@ def _command(config: ToolConfig, command: str) -> Callable[[], Link]:
     return link
 
 
-def _address(config: ToolConfig, server: str) -> Callable[[], Link]:
+def _address(
+    config: ToolConfig, server: str, resolve: Resolve | None, network: AsyncNetworkBackend | None
+) -> Callable[[], Link]:
     url = declared_url(server, "the address", query=True)
     try:
         headers = read_headers(config.settings.get("headers"))
@@ -200,6 +207,6 @@ def _address(config: ToolConfig, server: str) -> Callable[[], Link]:
     def link() -> Link:
         from halo_runtime.tools.mcp.http import AddressLink
 
-        return AddressLink(url, headers, config.settings.get("allowHosts") or ())
+        return AddressLink(url, headers, config.settings.get("allowHosts") or (), resolve, network)
 
     return link

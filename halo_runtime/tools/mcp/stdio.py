@@ -28,7 +28,8 @@ _CHUNK: Final = 1 << 16
 _TAIL: Final = 2_000
 """Bytes of stderr that are kept."""
 _LINES: Final = 5
-_SETTLE_SECONDS: Final = 0.5
+_SETTLE_SECONDS: Final = 2.0
+"""How long is waited for the rest of what a server says and writes when it ends."""
 
 
 class CommandLink:
@@ -43,13 +44,15 @@ class CommandLink:
         self._example = ""
         self._failure = ""
         self._code: int | None = None
+        self._is_ending = False
         self._quiet = asyncio.Event()
 
     async def trouble(self) -> str:
         """What is known of the server beside an error, in words; what a dying one says is waited for a moment."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_SETTLE_SECONDS):
-                await self._quiet.wait()
+        if self._is_ending:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SETTLE_SECONDS):
+                    await self._quiet.wait()
         told = [self._failure] if self._failure else []
         if self._code is not None:
             told.append(f"it ended with exit code {self._code}")
@@ -72,9 +75,11 @@ class CommandLink:
             async with self._spoken(pipes, process) as both:
                 yield both
         finally:
-            pipes.close()
-            await whatever_happens(_end(mark, process))
-            pipes.abandon()
+            try:
+                pipes.close()
+            finally:
+                await whatever_happens(_end(mark, process))
+                pipes.abandon()
 
     async def _start(self, pipes: _Pipes, mark: str) -> asyncio.subprocess.Process:
         try:
@@ -101,9 +106,7 @@ class CommandLink:
                 with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
                     async for message in self._messages(out):
                         await incoming.send(message)
-            # All that waits for an answer fails now, so what the server said last is worth a moment.
-            if await ends_within(process, _SETTLE_SECONDS):
-                self._code = process.returncode
+                self._is_ending = not self._failure
 
         async def keep_tail() -> None:
             with suppress(ConnectionError):
@@ -129,9 +132,8 @@ class CommandLink:
             finally:
                 received.close()
                 sent.close()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_SETTLE_SECONDS):
-                        await asyncio.shield(writing)  # what was accepted is still written
+                # What was accepted is still written, and the last words of a server that has died are still read.
+                await asyncio.wait([writing, *([telling] if self._is_ending else [])], timeout=_SETTLE_SECONDS)
                 for task in (reading, telling, writing):
                     task.cancel()
 
@@ -199,7 +201,7 @@ class _Pipes:
     def close(self) -> None:
         """End the server's stdin, which tells it to end."""
         self.started()
-        if self._writer is not None:
+        if self._writer is not None and not self._writer.transport.is_closing():
             self._writer.transport.abort()
 
     def abandon(self) -> None:
