@@ -116,5 +116,14 @@ WARNINGS: tuple[Code, ...] = (
         f"policy Budget : MaxSpend(1.00)\nagent Bot [openai/our-own-model]\n  requires Budget\n{_CALL}",
         f"policy Budget : MaxSpend(1.00)\n{_AGENT}  requires Budget\n{_CALL}",
     ),
+    Code(
+        "HL512",
+        "warning",
+        "a judge that is missing",
+        "What a text is about, and whether it is toxic, is told by a judge model: no list of words can. A rule that "
+        "asks one and names none cannot be enforced, so no run starts.",
+        f"policy Polite : Block(Toxicity)\n{_AGENT}  requires Polite\n{_CALL}",
+        f'policy Polite : Block(Toxicity, model: "openai/gpt-4o-mini")\n{_AGENT}  requires Polite\n{_CALL}',
+    ),
 )
 """The codes of warnings and notes, in order."""

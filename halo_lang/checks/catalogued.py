@@ -16,7 +16,10 @@ from halo_lang.symbols import Kind, Scope
 
 
 def methods(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
-    """HL301: the methods of `System`, of tools, and of the tool that an agent call names with `tool:`."""
+    """HL301: the methods of `System`, of tools, of the tool that an agent call names with `tool:`, and those that
+    the rules of a policy speak of."""
+    if isinstance(declaration, nodes.Policy):
+        yield from _methods_in_rules(declaration.rules, scope)
     if not isinstance(declaration, nodes.Pipeline):
         return
     for stage in declaration.stages:
@@ -93,6 +96,21 @@ def _tool_method(call: Call, scope: Scope) -> Diagnostic | None:
     if spec is None or tool is None or spec.method(call.method.text) is not None:
         return None
     return _unknown_method(f"{tool.text} ({spec.name})", call.method, spec.method_names)
+
+
+def _methods_in_rules(rules_: Iterable[nodes.Rule], scope: Scope) -> Iterator[Diagnostic]:
+    """A rule about a method that its tool does not have would hold nothing back: `DenyTools(Shell.rnu)`."""
+    for rule in rules_:
+        for argument in rule.args:
+            match argument.value:
+                case nodes.Rule():
+                    yield from _methods_in_rules((argument.value,), scope)
+                case nodes.Path(parts=(tool, method, *_)):
+                    spec = provider_of(tool.text, scope)
+                    if spec is not None and spec.method(method.text) is None:
+                        yield _unknown_method(f"{tool.text} ({spec.name})", method, spec.method_names)
+                case _:
+                    pass
 
 
 def _unknown_method(owner: str, name: Name, known: Iterable[str]) -> Diagnostic:

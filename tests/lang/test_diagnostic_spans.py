@@ -84,6 +84,11 @@ ROWS: tuple[tuple[str, str], ...] = (
     # --- the catalogue
     ("HL301", stage("|> Bot.go() |> System.⟦Prnt⟧(x)")),
     ("HL301", f"{STORE}pipeline M(x: Any) -> Result: x |> Docs.⟦read⟧(x)"),
+    (
+        "HL301",
+        "store Notes : KV\npolicy P : Audit(DenyTools(Notes.⟦delte⟧))\nagent Bot [openai/gpt-4o]\n  equips Notes\n"
+        "  requires P\npipeline M(x: Any) -> Result: x |> Bot.go()",
+    ),
     ("HL302", "pipeline M(x: Any) -> Result: x |> System.Fail(⟦)⟧"),
     ("HL302", "pipeline M(x: Any) -> Result: x |> System.Sleep(2s, ⟦3s⟧)"),
     ("HL302", "pipeline I(a: Any) -> Result: a\npipeline M(x: Any) -> Result: x |> I(x, ⟦b: x⟧)"),
@@ -172,6 +177,17 @@ ROWS: tuple[tuple[str, str], ...] = (
         "HL511",
         "policy Budget : MaxCalls(9) & ⟦MaxSpend(1)⟧\nagent Bot [openai/our-own]\n  requires Budget\n"
         "pipeline M(x: Any) -> Result: x |> Bot.go()",
+    ),
+    *(
+        (
+            "HL512",
+            f"policy P : {rule}\nagent Bot [openai/gpt-4o]\n  requires P\npipeline M(x: Any) -> Result: x |> Bot.go()",
+        )
+        for rule in (
+            "MaxCalls(9) & ⟦Block(Toxicity)⟧",
+            'Audit(⟦Block(Topic: "law")⟧)',
+            '⟦Block(PII, Toxicity, model: "")⟧',
+        )
     ),
 )
 
