@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, Literal, TypeAlias, TypeVar, cast
 
 from halo_lang.records import record
@@ -36,7 +37,8 @@ class Parameter:
     `positive` the value must be over 0. `choices` are the words it may be; `items` is the type of a list's items.
     A `secret` belongs into the environment, not into a program. The text of `code` is run, so what is filled into it
     reaches its provider apart from what the program wrote. What is left out is read from the first of `variables`, of
-    the environment, that is set.
+    the environment, that is set. One that `flows` may be left out where a pipeline calls: it is then the field of that
+    name of the flowing value, or that value itself where it has no fields.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Parameter:
     secret: bool = False
     code: bool = False
     variables: tuple[str, ...] = ()
+    flows: bool = False
 
     def problem(self, value: object) -> str | None:
         """What is wrong with a run's value for this parameter, as words after its name; None when it is right."""
@@ -183,6 +186,13 @@ class Signature:
     def names(self) -> tuple[str, ...]:
         """Every name that an argument may have."""
         return tuple(self.by_name)
+
+    @cached_property
+    def in_flow(self) -> Signature:
+        """The same where a value flows in, from which parameters that flow are taken when they are left out."""
+        if not any(parameter.flows for parameter in self.parameters):
+            return self
+        return replace(self, parameters=tuple(replace(p, required=False) if p.flows else p for p in self.parameters))
 
     def bind(self, positional: Sequence[Value], named: Mapping[str, Value]) -> Bound[Value]:
         """Give each argument to its parameter; never raises, what does not fit is in `problems`."""

@@ -114,7 +114,8 @@ def _call(call: Call, scope: Scope) -> Iterator[Group]:
     if found is not None and kind is Kind.PIPELINE and method is None:
         signature = _required(found.parameters)
     elif kind is Kind.TOOL and method is not None:
-        signature = _method_signature(callee, method, scope)
+        entire = _method_signature(callee, method, scope)
+        signature = entire.in_flow if entire is not None else None
     elif kind is Kind.AGENT:
         signature = catalog.CALL_SETTINGS
         yield from _prior_call(call, scope)

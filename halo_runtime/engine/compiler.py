@@ -5,10 +5,11 @@ A stage kind is one entry in `_COMPILERS`; a callee kind one in `_CALLS`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from halo_lang import catalog, nodes, parse_condition
+from halo_lang.catalog.signature import Method
 from halo_lang.collector import without_collector
 from halo_lang.diagnostics import Diagnostic
 from halo_lang.source import Span
@@ -16,13 +17,14 @@ from halo_runtime.conditions import CompiledCondition, compile_condition
 from halo_runtime.engine.calls.agent import AgentCall, FirstTool
 from halo_runtime.engine.calls.base import Call, Storage
 from halo_runtime.engine.calls.history import histories
+from halo_runtime.engine.calls.matches import libraries
 from halo_runtime.engine.calls.offering import OfferedFunction, distinct_name
 from halo_runtime.engine.calls.pipeline import PipelineCall
 from halo_runtime.engine.calls.system import METHODS, SystemCall
 from halo_runtime.engine.calls.tool import ToolCall
 from halo_runtime.engine.choices import choices_after
 from halo_runtime.engine.directives import read_directives
-from halo_runtime.engine.expressions import Expression, Filled, all_paths
+from halo_runtime.engine.expressions import Expression, Filled, Flowing, all_paths
 from halo_runtime.engine.labels import call_label, condition_label
 from halo_runtime.engine.plan import PipelinePlan, Plan, StageInfo, StagePlan, canonical_settings
 from halo_runtime.engine.stages.ask import Ask, Listen
@@ -134,14 +136,23 @@ def _tool_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool)
     positional, named = split_arguments(node.args)
     tool, name = node.callee.text, node.method.text
     method = compiler.plan.provider_method(tool, name)
+    flowing = _left_to_flow(method, positional, named) if method is not None else {}
     return ToolCall(
         label=call_label(node),
         tool=tool,
         name=name if method is None or method.name == "*" else method.name,
         method=method,
         positional=[compiler.plan.value(value) for value in positional],
-        named=compiler.expressions(named),
+        named=compiler.expressions(named) | flowing,
     )
+
+
+def _left_to_flow(
+    method: Method, positional: Sequence[nodes.ArgumentValue], named: Mapping[str, nodes.ArgumentValue]
+) -> dict[str, Expression]:
+    """The arguments that are left out and taken from the flowing value."""
+    given = method.signature.bind(positional, named).arguments
+    return {p.name: Flowing(p.name) for p in method.signature.parameters if p.flows and p.name not in given}
 
 
 def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool) -> Call:
@@ -180,6 +191,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         schema=schema,
         paths=all_paths([*values, *system]),
         histories=tuple(histories(plan, agent.tools)),
+        libraries=tuple(libraries(plan, agent.tools)),
         listed=tuple(tool for tool in _offered(agent.tools, tools) if (spec := plan.provider(tool)) and spec.listed),
     )
 

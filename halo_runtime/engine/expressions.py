@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from halo_lang import nodes
 from halo_lang.records import record
 from halo_runtime.errors import RunError
-from halo_runtime.json_types import MISSING, Json, Missing
+from halo_runtime.json_types import MISSING, Json, Missing, is_object
 from halo_runtime.templates import Template, WrittenText, compile_template
 
 Segments: TypeAlias = tuple[str, ...]
@@ -92,6 +92,22 @@ class Listed:
 
     def evaluate(self, scope: Scope) -> Json:
         return [item.evaluate(scope) for item in self.items]
+
+
+@record
+class Flowing:
+    """What an argument is that is left out and `flows`: a field of the flowing value, else that value itself."""
+
+    name: str
+    paths: tuple[Segments, ...] = (("context", "current"),)
+
+    def evaluate(self, scope: Scope) -> Json:
+        value = scope.current
+        if not is_object(value):
+            return value
+        if self.name not in value:
+            raise RunError(f"`{self.name}` is left out, and what flows in has no field of that name; write it")
+        return value[self.name]
 
 
 def compile_value(node: nodes.ArgumentValue, declared: frozenset[str]) -> Expression:

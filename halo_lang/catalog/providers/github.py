@@ -5,7 +5,10 @@ from __future__ import annotations
 from halo_lang.catalog.signature import Effect, Method, Parameter, Signature, optional, required
 from halo_lang.catalog.specs import ProviderSpec
 
-_NUMBER = required("number", "integer", "The number of the issue or pull request.", minimum=1)
+_NUMBER = required(
+    "number", "integer", "The number of the issue or pull request; left out, that of the issue which flows in.",
+    minimum=1, flows=True,
+)  # fmt: skip
 _REPO = optional("repo", "string", "owner/name, when not that of the declaration.", named_only=True)
 _PER_PAGE = optional("per_page", "integer", "How many on a page.", default=30, minimum=1, maximum=100)
 _PAGE = optional("page", "integer", "Which page.", minimum=1)
