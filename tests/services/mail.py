@@ -15,9 +15,11 @@ import socket
 import ssl
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from email import message_from_bytes, policy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -45,6 +47,7 @@ ssl_cert = <{certificate}
 ssl_key = <{folder}/key.pem
 first_valid_uid = 1
 auth_mechanisms = plain login
+auth_failure_delay = 0
 passdb {{
   driver = static
   args = password={password}
@@ -117,12 +120,17 @@ def _running(folder: Path) -> Generator[Dovecot]:
     )  # fmt: skip
     config = folder / "dovecot.conf"
     config.write_text(text)
-    process = subprocess.Popen([DOVECOT, "-F", "-c", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [DOVECOT, "-F", "-c", str(config)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
         _wait(plain, process, folder / "log")
         yield Dovecot(plain, secure, home, (owner.pw_uid, owner.pw_gid))
     finally:
-        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGKILL)  # its goodbye to all its processes takes seconds
         process.communicate(timeout=10)
 
 
@@ -178,26 +186,41 @@ class Post:
     sent: list[Sent] = field(default_factory=list[Sent])
     logins: list[str] = field(default_factory=list[str])
     port: int = 0
+    _talks: list[SMTP] = field(default_factory=list[SMTP])
+
+    def parsed(self, number: int = 0) -> Any:
+        """A mail as a reader sees it."""
+        return message_from_bytes(self.sent[number].data, policy=policy.default)
 
     async def __aenter__(self) -> Self:
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(CERTIFICATE, TLS / "key.pem")
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: SMTP(
-                self, hostname="post.test", data_size_limit=self.max_size, loop=loop,
-                tls_context=context if self.tls and not self.implicit else None,
-                authenticator=self._check if self.auth else None, auth_required=self.auth,
-                auth_require_tls=self.tls and not self.implicit,
-            ),
-            "127.0.0.1", 0, ssl=context if self.implicit else None,
-        )  # fmt: skip
+            lambda: self._talk(loop, context), "127.0.0.1", 0, ssl=context if self.implicit else None
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
+        for talk in self._talks:
+            if talk.transport is not None:
+                talk.transport.abort()
+        tasks = [talk._handler_coroutine for talk in self._talks if talk._handler_coroutine is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._server.wait_closed()
+
+    def _talk(self, loop: asyncio.AbstractEventLoop, context: ssl.SSLContext) -> SMTP:
+        starttls = self.tls and not self.implicit
+        with warnings.catch_warnings(action="ignore"):  # of passwords without TLS, which is the point of some tests
+            talk = SMTP(
+                self, hostname="post.test", data_size_limit=self.max_size, loop=loop,
+                tls_context=context if starttls else None, authenticator=self._check if self.auth else None,
+                auth_required=self.auth, auth_require_tls=starttls,
+            )  # fmt: skip
+        self._talks.append(talk)
+        return talk
 
     def _check(self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
         assert isinstance(data, LoginPassword)
@@ -249,6 +272,7 @@ class Wire:
         self._hide = hide
         self._cut = cut
         self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: list[asyncio.StreamWriter] = []
         self.held = asyncio.Event()
         self.left = asyncio.Event()
         self.connections = 0
@@ -264,41 +288,47 @@ class Wire:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
         await self._server.wait_closed()
 
+    def drop(self) -> None:
+        """Close all connections."""
+        for writer in self._writers:
+            writer.close()
+
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
         self.connections += 1
         there, out = await asyncio.open_connection("127.0.0.1", self._target)
-        back = asyncio.create_task(self._back(there, writer))
+        self._writers += (writer, out)
+        self._tasks.add(asyncio.create_task(self._back(there, writer)))
+        self._tasks.add(asyncio.create_task(self._forth(reader, out, writer)))
+
+    async def _forth(
+        self, reader: asyncio.StreamReader, out: asyncio.StreamWriter, writer: asyncio.StreamWriter
+    ) -> None:
         try:
-            await self._forth(reader, out)
-            self.left.set()
-        except (ConnectionError, asyncio.CancelledError):
-            self.left.set()
+            while data := await reader.read(65536):
+                found = self._stop_at is not None and self._stop_at in data
+                if not self.held.is_set() and not found:
+                    out.write(data)
+                    found = self._stop_after is not None and self._stop_after in data
+                if found:
+                    self.held.set()
+                    if self._cut:
+                        break
+        except ConnectionError:
+            pass
         finally:
-            back.cancel()
-            await asyncio.gather(back, return_exceptions=True)
+            self.left.set()
             out.close()
             writer.close()
-            self._tasks.discard(task)
-
-    async def _forth(self, reader: asyncio.StreamReader, out: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65536):
-            found = self._stop_at is not None and self._stop_at in data
-            if not self.held.is_set() and not found:
-                out.write(data)
-                found = self._stop_after is not None and self._stop_after in data
-            if found:
-                self.held.set()
-                if self._cut:
-                    return
 
     async def _back(self, there: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await there.read(65536):
-            if self.held.is_set():
-                continue
-            writer.write(data.replace(b"STARTTLS", b"XTARTTLS") if self._hide else data)
+        with suppress(ConnectionError):
+            while data := await there.read(65536):
+                if not self.held.is_set():
+                    writer.write(data.replace(b"STARTTLS", b"XTARTTLS") if self._hide else data)
         writer.close()

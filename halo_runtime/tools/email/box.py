@@ -68,6 +68,8 @@ class Box:
         whole = "MOVE" in self._client.capabilities
         try:
             self._command("MOVE" if whole else "COPY", str(uid), name)
+        except imaplib.IMAP4.abort:
+            raise
         except imaplib.IMAP4.error as error:
             hint = self.others() if "[TRYCREATE]" in str(error) else ""
             raise imaplib.IMAP4.error(f"{error}{hint}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
@@ -16,7 +17,7 @@ from aiosmtplib import (
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.email.servers import Server, failure, trust, unreachable
+from halo_runtime.tools.email.servers import Server, failure, reason, trust, unreachable
 from halo_runtime.tools.web.client import clean
 
 _CLIENT_NAME: Final = "[127.0.0.1]"
@@ -43,16 +44,18 @@ async def send(
     async with _connected(server, seconds) as client:
         size = [f"size={len(message)}"] if client.supports_extension("size") else []
         try:
-            await client.mail(sender, options=size)
-            refused = [refusal for address in recipients if (refusal := await _offer(client, address))]
-            if len(refused) == len(recipients):
-                raise _nobody(server, refused)
+            async with asyncio.timeout(seconds):
+                await client.mail(sender, options=size)
+                refused = [refusal for address in recipients if (refusal := await _offer(client, address))]
         except SMTPResponseException as error:
             raise _refused(server, error, "did not take the mail") from None
         except (SMTPException, OSError) as error:
-            raise failure(server, f"broke the connection: {clean(str(error))}", retryable=True) from None
+            raise failure(server, f"broke the connection: {reason(error)}", retryable=True) from None
+        if len(refused) == len(recipients):
+            raise _nobody(server, refused)
         try:
-            await client.data(message)
+            async with asyncio.timeout(seconds):
+                await client.data(message)
         except SMTPResponseException as error:
             raise _refused(server, error, "did not take the mail") from None
         except (SMTPException, OSError):
@@ -78,23 +81,25 @@ async def _connected(server: Server, seconds: float) -> AsyncGenerator[SMTP]:
         hostname=server.host,
         port=server.port,
         local_hostname=_CLIENT_NAME,
-        timeout=seconds,
+        timeout=None,  # with a time of its own the library may miss that it is cancelled (`asyncio.wait_for`)
         use_tls=server.security == "tls",
         start_tls={"tls": False, "starttls": True, "local": None}[server.security],
         tls_context=trust(),
     )
     try:
-        await _log_in(client, server)
+        await _log_in(client, server, seconds)
         yield client
-        with suppress(SMTPException, OSError, ValueError):  # the mail is taken, whatever happens to the goodbye
-            await client.quit(timeout=_GOODBYE_SECONDS)
+        with suppress(SMTPException, OSError):  # the mail is taken, whatever happens to the goodbye
+            async with asyncio.timeout(_GOODBYE_SECONDS):
+                await client.quit()
     finally:
         client.close()
 
 
-async def _log_in(client: SMTP, server: Server) -> None:
+async def _log_in(client: SMTP, server: Server, seconds: float) -> None:
     try:
-        await client.connect()
+        async with asyncio.timeout(seconds):
+            await client.connect()
     except SMTPResponseException as error:
         raise _refused(server, error, "does not talk to us") from None
     except OSError as error:  # the library's own ones too, for connections
@@ -105,10 +110,11 @@ async def _log_in(client: SMTP, server: Server) -> None:
             raise failure(server, problem) from None
         raise failure(server, f"cannot be talked to: {clean(str(error))}") from None
     try:
-        if server.user is None:
-            await client.ehlo()
-        else:
-            await client.login(server.user, server.password)
+        async with asyncio.timeout(seconds):
+            if server.user is None:
+                await client.ehlo()
+            else:
+                await client.login(server.user, server.password)
     except SMTPAuthenticationError as error:
         raise _refused(server, error, "does not take the user and password; check user: and password:") from None
     except SMTPResponseException as error:

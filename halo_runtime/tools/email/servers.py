@@ -92,15 +92,17 @@ def unreachable(server: Server, error: BaseException) -> ToolError:
                 server, f"speaks no TLS that can be used: {cause.reason or clean(str(cause))}; {_port_advice(server)}"
             )
         cause = cause.__cause__ or cause.__context__
-    return failure(server, f"cannot be reached: {_reason(error)}; is the address right?", retryable=True)
+    return failure(server, f"cannot be reached: {reason(error)}; is the address right?", retryable=True)
 
 
-def _reason(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
     """The system's own words: libraries wrap them in sentences that name the address again."""
-    cause = error.__cause__
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
     if isinstance(error, OSError) and error.strerror:
         return clean(error.strerror)
-    return _reason(cause) if isinstance(cause, OSError) else clean(str(error)) or type(error).__name__
+    cause = error.__cause__
+    return reason(cause) if isinstance(cause, OSError) else clean(str(error)) or type(error).__name__
 
 
 def _port_advice(server: Server) -> str:
