@@ -44,19 +44,33 @@ _IN_PIPELINE = re.compile(rf"{GAP}[.,|~)]")
 
 # Outside strings it has no meaning. Where a string was left behind in its middle its quotes stay what they were in it.
 _ESCAPE = r'\\[\\"]'
+# A line that could be a header with its keyword misspelt.
+_UNKNOWN = rf"^[^\S\n]*+(?!{_KEYWORD}){NAME}[^\S\n]++{NAME}{GAP}[:(\[{{]"
+# What is stepped over, as far as it goes: nothing in it counts for where the text is cut.
+_PASSED = rf"""
+    (?:(?!{_UNKNOWN})(?:
+      [^\w."'()\[\]{{}}@/\\\n]++
+    | (?!(?<![\w.]){_KEYWORD})[\w.]++
+    | \n
+    | (?!"{{3}})(?:{STRING}|["'][^\n]*+)
+    | {COMMENT}
+    | /(?!\*)
+    | {_ESCAPE}
+    | \\
+    ))*+
+"""
 _TOKEN = re.compile(
     rf"""
-      (?P<triple>{TRIPLE})
-    | (?P<skip>{STRING}|{COMMENT}|{_ESCAPE})
-    | (?P<open>[(\[{{]++)
+    {_PASSED}(?:
+      (?P<open>[(\[{{]++)
     | (?P<close>[)\]}}]++)
-    | ^[^\S\n]*+(?:(?P<first>{_KEYWORD})|(?P<mark>@)|(?P<unknown>{NAME})(?=[^\S\n]++{NAME}{GAP}[:(\[{{]))
-    | (?<![\w.])(?P<word>{_KEYWORD})
+    | (?P<triple>{TRIPLE})
+    | (?P<word>{_KEYWORD})
+    | ^[^\S\n]*+(?P<unknown>{NAME})
     | (?P<at>@)
     | (?P<unclosed>"{{3}})
-    | ["'][^\n]*+
     | (?P<comment>/\*)
-    """,
+    )""",
     re.VERBOSE | re.MULTILINE,
 )
 _STRING_OR_COMMENT = re.compile(rf"""{STRING}|{COMMENT}|{_ESCAPE}|(?P<unclosed>"{{3}})|["'][^\n]*+|(?P<comment>/\*)""")
@@ -86,20 +100,18 @@ def cut(text: str, start: int = 0) -> Iterator[Piece]:
     """The units of `text` from `start` on, where one must begin; joined they are the text."""
     depth, too_deep, unsettled, directives, position = 0, False, False, False, start
     tail = _Tail(text)
-    while match := _TOKEN.search(text, position):
+    while match := _TOKEN.match(text, position):
         position = match.end()
         match match.lastgroup:
-            case "skip" | None:
-                pass
+            case "open":
+                depth += position - match.start("open")
+            case "close":
+                depth = max(0, depth - (position - match.start("close")))
             case "triple":
-                if "\n" in match[0] and (header := _unindented().search(text, match.start(), position)):
+                if "\n" in match["triple"] and (header := _unindented().search(text, match.start("triple"), position)):
                     unsettled = True
                     if tail.has_unclosed(position):
                         depth, position = 0, header.start()
-            case "open":
-                depth += position - match.start()
-            case "close":
-                depth = max(0, depth - (position - match.start()))
             case "comment":
                 break
             case "unclosed":
@@ -159,21 +171,31 @@ def _is_misspelt(word: str) -> bool:
 def _opening(text: str, match: re.Match[str], depth: int) -> _Opening | None:
     """The declaration or directive that begins at the match, if one does there at this depth."""
     kind = match.lastgroup or ""
-    at, outside, first = match.start(kind), depth == 0, kind in ("first", "mark")
+    at, outside = match.start(kind), depth == 0
+    first = kind != "unknown" and _leads(text, at)
     if not (outside or first):
         return None
-    if kind in ("mark", "at"):
+    if kind == "at":
         behind_word = at > 0 and (text[at - 1].isalnum() or text[at - 1] == "_")
         found = None if behind_word and not _DECORATED.match(text, at) else _DIRECTIVE.match(text, at)
         return _Opening(at, found.end(), found.lastindex is not None, True) if found else None
     if kind == "unknown":
-        word = match[kind]
-        misspelt = word not in KEYWORDS and (at == match.start() or _is_misspelt(word))
+        word, indented = match[kind], at > 0 and text[at - 1] != "\n"
+        misspelt = word not in KEYWORDS and (not indented or _is_misspelt(word))
         return _Opening(at, match.end(), 0, False) if misspelt else None
     if found := _DECLARATION.match(text, at):
         return _Opening(at, found.end(), found.lastindex is not None, False)
     incomplete = first and outside and not _IN_PIPELINE.match(text, match.end())
     return _Opening(at, match.end(), 0, False) if incomplete else None
+
+
+def _leads(text: str, at: int) -> bool:
+    """Whether an offset is the first on its line, but for white space."""
+    while at > 0 and text[at - 1] != "\n":
+        at -= 1
+        if not text[at].isspace():
+            return False
+    return True
 
 
 def _resume(text: str, position: int) -> int:
