@@ -12,6 +12,7 @@ from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.engine.calls.agent import AgentCall
+from halo_runtime.engine.calls.matches import shown_matches
 from halo_runtime.engine.calls.request import Settings, first_messages, model_request, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments
 from halo_runtime.engine.calls.written import written_texts
@@ -114,8 +115,10 @@ def find_calls(plan: Plan) -> Iterator[FoundCall]:
     for node in plan.program.pipelines:
         pipeline = plan.pipeline(node.name.text)
         for stage, call in agent_calls(pipeline):
-            tool = {f"{call.first_tool.tool}.{call.method}"} if call.first_tool is not None else set[str]()
-            yield FoundCall(pipeline.name, stage, call, frozenset(names_of(pipeline) | tool))
+            tools = {library.label for library in call.libraries}
+            if call.first_tool is not None:
+                tools.add(f"{call.first_tool.tool}.{call.method}")
+            yield FoundCall(pipeline.name, stage, call, frozenset(names_of(pipeline) | tools))
 
 
 async def preview(engine: Engine, plan: Plan, found: FoundCall, given: Mapping[str, Json]) -> CallPreview:
@@ -153,7 +156,8 @@ class _Preview:
             settings = _shown(known, values)
             parameters = parameters_of(known, self._scope)
             first, result = self._first_tool(values, parameters)
-            messages = first_messages(known, self._scope, values, parameters, result)
+            contexts = tuple(shown_matches(one, self._scope.matches_of(one.label)) for one in known.libraries)
+            messages = first_messages(known, self._scope, values, parameters, result, contexts=contexts)
             request = await self._guarded(model_request(known, self._model, values, messages))
         except HaloError as failure:
             failure.place = failure.place or call.place

@@ -60,6 +60,7 @@ def _text(stored: StoredRun, document: JsonObject, seq: int | None) -> str:
     if document["output"] is not None:
         lines.append(f"output: {_short(document['output'])}")
     lines.append(f"{plural(len(meta['calls']), 'call')}, {meta['tokens']['total']} tokens, cost {money(meta['cost'])}")
+    lines += _embeddings(meta.get("embeddings", []))
     return "\n".join(lines)
 
 
@@ -71,6 +72,15 @@ def _decisions(violations: Sequence[JsonObject]) -> list[str]:
         for line in violations
     )
     return [text if count == 1 else f"{text} ({count} times)" for text, count in Counter(said).items()]
+
+
+def _embeddings(lines: Sequence[JsonObject]) -> list[str]:
+    """What was embedded by services, which is not in the cost of the calls."""
+    if not lines:
+        return []
+    costs = [line["cost"] for line in lines]
+    cost = None if None in costs else sum(costs)
+    return [f"embeddings: {sum(line['tokens'] for line in lines)} tokens, cost {money(cost)}"]
 
 
 def _short(value: Json) -> str:

@@ -110,6 +110,12 @@ class Foresight:
             return self.given[tool_call]
         return self._not_there(tool_call, f"the result of the tool {tool_call}")
 
+    def matches_of(self, search: str) -> Json:
+        """What a store adds to the prompt (`Docs.search`): what is given under that name, else a placeholder."""
+        if search in self.given:
+            return self.given[search]
+        return self._not_there(search, f"the matches of the store {search.partition('.')[0]}")
+
     def _inside(self, segments: tuple[str, ...], outer: Unknown) -> str:
         text = placeholder(*segments)
         self.unknown.setdefault(text, Unknown(text, outer.name, outer.source))

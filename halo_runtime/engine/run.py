@@ -116,6 +116,7 @@ class Run:
         strand = self.strand
         calls = list(strand.calls)
         costs = [call["cost"] for call in calls]
+        seldom: JsonObject = {"embeddings": list(strand.embeddings)} if strand.embeddings else {}
         return {
             "cost": None if None in costs else sum(costs),
             "tokens": {kind: sum(call["tokens"][kind] for call in calls) for kind in ("input", "output", "total")},
@@ -125,6 +126,7 @@ class Run:
             "warnings": list(strand.warnings),
             "events": list(strand.events),
             "budget": self.ledger.figures(strand.uses, strand.raises),
+            **seldom,
         }
 
     # --- models and policies ------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from halo_runtime.json_types import JsonObject
 STEPS_A_BREATH: Final = 256
 """Stages after which time limits and signals get their turn: a run that waits for nothing would keep them out."""
 
-_LISTS: Final = ("calls", "violations", "warnings", "events")
+_LISTS: Final = ("calls", "violations", "warnings", "events", "embeddings")
 """What grows from stage to stage. Shadows do not belong here: their lines change until the run's end."""
 
 
@@ -33,6 +33,7 @@ class Strand:
         "_entries",
         "_told",
         "calls",
+        "embeddings",
         "events",
         "raises",
         "recorder",
@@ -55,6 +56,7 @@ class Strand:
         self.shadow: list[JsonObject] = []
         self.warnings: list[JsonObject] = []
         self.events: list[JsonObject] = []
+        self.embeddings: list[JsonObject] = []
         self.uses: dict[str, Use] = {}
         """What the calls of each agent that has budgets have used."""
         self.raises: dict[str, int] = {}
@@ -112,6 +114,7 @@ class Strand:
         self.shadow += child.shadow
         self.warnings += child.warnings
         self.events += child.events
+        self.embeddings += child.embeddings
         for agent, use in child.uses.items():
             self.use(agent, use)
         self.raised(child.raises)

@@ -218,7 +218,7 @@ def meta_of(news: Iterable[JsonObject]) -> JsonObject:
     meta: JsonObject = {name: [] for name in ("calls", "violations", "warnings", "events")}
     for added in news:
         for name, lines in added.items():
-            meta[name] += lines
+            meta.setdefault(name, []).extend(lines)  # `embeddings` are there where something was embedded only
     costs = [call["cost"] for call in meta["calls"]]
     tokens = {kind: sum(call["tokens"][kind] for call in meta["calls"]) for kind in ("input", "output", "total")}
     return {"cost": None if None in costs else sum(costs), "tokens": tokens, **meta}

@@ -13,10 +13,12 @@ from halo_lang.records import record
 from halo_runtime.engine.calls.base import NamespaceWrite, Outcome
 from halo_runtime.engine.calls.conversation import Conversation
 from halo_runtime.engine.calls.history import History, keep, recall
+from halo_runtime.engine.calls.matches import Library, find_matches
 from halo_runtime.engine.calls.offering import OfferedFunction, listed_functions
 from halo_runtime.engine.calls.request import Settings, first_messages, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments, call_tool, written_arguments
-from halo_runtime.engine.effects import Origins, ending_of
+from halo_runtime.engine.calls.written import written_texts
+from halo_runtime.engine.effects import NO_ORIGINS, Origins, ending_of
 from halo_runtime.engine.events import AgentFinished, AgentStarted
 from halo_runtime.engine.expressions import Expression, Segments
 from halo_runtime.engine.frame import Frame
@@ -24,7 +26,7 @@ from halo_runtime.engine.plan import AgentPlan
 from halo_runtime.errors import HaloError, Place
 from halo_runtime.json_types import JsonObject
 from halo_runtime.policies.base import PolicyCall
-from halo_runtime.prompts import ToolResult
+from halo_runtime.prompts import StoreMatches, ToolResult
 from halo_runtime.replies import parse_reply
 from halo_runtime.results import error_to_json
 
@@ -60,6 +62,7 @@ class AgentCall:
     schema: JsonObject | None
     paths: tuple[Segments, ...]
     histories: tuple[History, ...] = ()
+    libraries: tuple[Library, ...] = ()
     listed: tuple[str, ...] = ()
 
     async def invoke(self, frame: Frame, path: str) -> Outcome:
@@ -87,13 +90,14 @@ class AgentCall:
         result, writes = await self._run_first_tool(frame, path, parameters, settings, origins)
         if writes:
             origins |= writes[0].origins
+        contexts, found = await self._find_matches(frame, path, origins)
         history, recalled = await recall(frame, path, self.histories)
         call = self
         if self.listed:
             functions, said = await listed_functions(frame, path, self)
             call, origins = replace(self, functions=(*self.functions, *functions)), origins | said
-        messages = first_messages(self, frame, settings, parameters, result, history)
-        conversation = Conversation(frame, path, call, settings, messages, origins | recalled)
+        messages = first_messages(self, frame, settings, parameters, result, history, contexts)
+        conversation = Conversation(frame, path, call, settings, messages, origins | found | recalled)
         text = await conversation.hold()
         said = conversation.messages[len(messages) - 1].content
         await keep(frame, path, self.histories, said, conversation.accepted, conversation.origins)
@@ -101,6 +105,16 @@ class AgentCall:
         if reply.warning is not None:
             frame.run.warn(frame, f"{self.label}: {reply.warning}")
         return Outcome(reply.value, conversation.origins, writes)
+
+    async def _find_matches(
+        self, frame: Frame, path: str, origins: Origins
+    ) -> tuple[tuple[StoreMatches, ...], Origins]:
+        """What the equipped vector stores add to the prompt."""
+        if not self.libraries:
+            return (), NO_ORIGINS
+        model = frame.run.model or self.agent.model
+        guarded = PolicyCall(self.agent.name, self.method, model, written_texts(self))
+        return await find_matches(frame, path, self, guarded, origins)
 
     async def _run_first_tool(
         self, frame: Frame, path: str, parameters: JsonObject, settings: Settings, origins: Origins

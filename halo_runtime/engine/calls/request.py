@@ -13,7 +13,7 @@ from halo_runtime.engine.expressions import Scope
 from halo_runtime.errors import RunError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelRequest
-from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, PromptCall, ToolResult, build_prompt
+from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, PromptCall, StoreMatches, ToolResult, build_prompt
 from halo_runtime.values import text_of
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def first_messages(
     parameters: JsonObject,
     tool_result: ToolResult | None,
     history: tuple[Message, ...] = (),
+    contexts: tuple[StoreMatches, ...] = (),
 ) -> tuple[Message, ...]:
     """The messages of the call's first request; `tool_result` is what `tool:` brought. The last one is the user's."""
     return build_prompt(
@@ -80,6 +81,7 @@ def first_messages(
             parameters=parameters,
             inputs=tuple(expression.evaluate(scope) for expression in call.inputs),
             tool_result=tool_result,
+            contexts=contexts,
             history=history,
         )
     )

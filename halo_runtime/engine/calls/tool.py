@@ -20,6 +20,7 @@ from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import TOOL_CALL
 from halo_runtime.errors import HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_object
+from halo_runtime.models.base import Usage
 from halo_runtime.policies.base import PolicyCall, ToolUse
 from halo_runtime.results import error_to_json
 from halo_runtime.templates import WrittenText
@@ -119,7 +120,17 @@ async def call_tool(
     frame.run.tools_used.setdefault((tool, method), ToolUse(tool, method))
     for warning in result["warnings"]:
         frame.run.warn(frame, f"{tool}.{method}: {warning}")
+    if "embedded" in result and not frame.run.effects.was_reused(place):
+        frame.strand.embeddings += (_embedding_line(frame, tool, method, used) for used in result["embedded"])
     return result["value"], place
+
+
+def _embedding_line(frame: Frame, tool: str, method: str, used: JsonObject) -> JsonObject:
+    """What a call has used of an embedding model, as it stands in `meta.embeddings`."""
+    cost = frame.run.prices.cost(used["model"], Usage(used["tokens"], 0))
+    line: JsonObject = {"tool": tool, "method": method, "model": used["model"], "tokens": used["tokens"]}
+    line["cost"] = None if cost is None else float(cost)
+    return line | ({"estimated": True} if used["estimated"] else {})
 
 
 @record

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from halo_runtime.engine.calls.request import DEFAULT_MAX_STEPS, Settings, first_messages, parameters_of, system_of
 from halo_runtime.engine.expressions import Expression, Segments
 from halo_runtime.json_types import Json
-from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, ToolResult
+from halo_runtime.prompts import DEFAULT_TOOL_RESULT_CHARS, StoreMatches, ToolResult
 from halo_runtime.values import text_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ def written_texts(call: AgentCall) -> tuple[str, ...]:
     scope = _Unfilled()
     settings = Settings(system_of(call, scope), None, None, None, DEFAULT_MAX_STEPS, DEFAULT_TOOL_RESULT_CHARS)
     result = None if call.first_tool is None else ToolResult(f"{call.first_tool.tool}.{call.method}", _HOLE)
-    messages = first_messages(call, scope, settings, parameters_of(call, scope), result)
+    contexts = tuple(StoreMatches(library.store, (_HOLE,)) for library in call.libraries)
+    messages = first_messages(call, scope, settings, parameters_of(call, scope), result, contexts=contexts)
     return tuple(chain.from_iterable(_between_holes(message.content) for message in messages))
 
 
