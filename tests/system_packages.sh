@@ -8,6 +8,8 @@ declare -A needed=(
   [tmux]=tmux                 # a real terminal
   [initdb]=postgresql         # a database
   [nvim]=neovim               # an editor with a language client
+  [node]=nodejs               # MCP servers from npm
+  [npm]=npm
   [dovecot]=dovecot-imapd     # mailboxes over IMAP
 )
 
