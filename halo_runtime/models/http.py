@@ -211,11 +211,11 @@ class JsonService:
             raise self.error("streamed bytes that are no UTF-8", retryable=True) from None
 
     async def _bounded(self, response: Response) -> AsyncGenerator[bytes]:
-        received = 0
-        async for part in response.parts(self.endpoint.max_bytes):
+        received, most = 0, self.endpoint.max_bytes
+        async for part in response.parts(most):
             received += len(part)
-            if received > self.endpoint.max_bytes:
-                raise self.error(f"sent more than {self.endpoint.max_bytes // 2**20} MiB; the answer was dropped")
+            if received > most:
+                raise self.error(f"sent more than {most // 2**20} MiB; the answer was dropped")
             yield part
 
     def _client(self) -> Connections:
@@ -325,6 +325,9 @@ class JsonService:
         return line if len(line) <= MAX_DETAIL else line[:MAX_DETAIL] + "…"
 
 
+_SLACK: Final = 1.1
+
+
 class _Silence:
     """How long nothing may be heard from now on; `timeout` runs out where it is longer."""
 
@@ -333,9 +336,16 @@ class _Silence:
         self.seconds: float | None = None
 
     def allow(self, seconds: float | None) -> None:
-        """Allow so many seconds from now on; None for any number."""
-        self.seconds = seconds
-        self.timeout.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
+        """Allow so many seconds from now on, or up to a tenth more; None for any number."""
+        self.seconds, when = seconds, self.timeout.when()
+        if seconds is None:
+            if when is not None:
+                self.timeout.reschedule(None)
+            return
+        due, latest = (asyncio.get_running_loop().time() + seconds * part for part in (1, _SLACK))
+        # A stream comes in thousands of pieces, and to set a timer takes longer than to read one.
+        if when is None or not due <= when <= latest:
+            self.timeout.reschedule(latest)
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"

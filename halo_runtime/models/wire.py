@@ -6,9 +6,9 @@ The library takes time to import, so that happens when a request is first sent.
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from halo_runtime.version import __version__
 
@@ -33,14 +33,14 @@ class Response:
     def __init__(self, response: httpcore.Response) -> None:
         self.status = response.status
         self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        self._stream = response.aiter_stream()
+        self._stream = cast("AsyncIterable[bytes]", response.stream)  # of an asynchronous connection
 
-    async def parts(self, limit: int) -> AsyncGenerator[bytes]:
+    def parts(self, limit: int) -> AsyncIterable[bytes]:
         """The body as it comes, unpacked where it was packed although nobody asked for that."""
-        if self.headers.get("content-encoding", "identity").strip().lower() == "identity":
-            async for part in self._stream:
-                yield part
-            return
+        packed = self.headers.get("content-encoding", "identity").strip().lower() != "identity"
+        return self._unpacked(limit) if packed else self._stream
+
+    async def _unpacked(self, limit: int) -> AsyncGenerator[bytes]:
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or deflate, it finds out by itself
         async for part in self._stream:
             yield unpacker.decompress(part, limit + 1)

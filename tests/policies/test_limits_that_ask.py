@@ -67,12 +67,12 @@ def test_at_the_limit_the_run_pauses_with_what_is_used_and_what_the_next_call_co
     (question,) = play.result.interrupts
     assert (play.result.status, question.kind, question.stage) == ("paused", "limit", "|> Bot.two")
     assert question.message == (
-        "Policy Guard: $0.00075 of $0.001 are used; Bot.two may cost $0.00061 more; add how much?"
+        "Policy Guard: $0.00075 of $0.001 are used; Bot.two may cost $0.000601 more; add how much?"
     )
     assert question.choices == ({"add": 0.001}, "stop")
     assert question.to_json()["budget"] == {
         "policy": "Guard", "rule": f"MaxSpend(0.001, {ASKS})", "unit": "usd",
-        "limit": 0.001, "spent": 0.00075, "next": pytest.approx(0.0006096),
+        "limit": 0.001, "spent": 0.00075, "next": pytest.approx(0.00060075),
     }  # fmt: skip
     assert play.requests == 1
     assert [call["attempts"] for call in play.result.context.meta["calls"]] == [1, 0]
