@@ -22,6 +22,7 @@ LEFT_OUT = {
     for mark, there, reason in (
         ("terminal", shutil.which("tmux"), "tmux is not installed"),
         ("dovecot", shutil.which("dovecot", path=f"{os.defpath}:/usr/sbin"), "Dovecot is not installed"),
+        ("browser", find_spec("playwright") and shutil.which("chromium"), "no Chromium, or no extra `browser`"),
         ("neovim", shutil.which("nvim"), "Neovim is not installed"),
         ("postgres", any(Path("/usr/lib/postgresql").glob("*/bin/initdb")) or shutil.which("initdb"), "no PostgreSQL"),
         (

@@ -7,6 +7,7 @@ set -euo pipefail
 declare -A needed=(
   [tmux]=tmux                 # a real terminal
   [initdb]=postgresql         # a database
+  [chromium]=chromium         # a browser
   [nvim]=neovim               # an editor with a language client
   [node]=nodejs               # MCP servers from npm
   [npm]=npm
