@@ -67,10 +67,10 @@ def _takes_part(default: Any, where: str) -> bool:
     return getattr(default, where) if isinstance(default, _FIELD) else True
 
 
-def _compiled_init(fields: dict[str, Any], post_init: bool) -> Any:
-    known: dict[str, Any] = {"_set": _SET, "_MISSING": _MISSING}
+def _compiled_init(owner: Any) -> Any:
+    known: dict[str, Any] = {"_MISSING": _MISSING}
     arguments, body = ["self"], [""]
-    for name, default in fields.items():
+    for name, default in owner.__record_fields__.items():
         made = _as_field(default)
         if not made.init:
             continue
@@ -84,8 +84,10 @@ def _compiled_init(fields: dict[str, Any], post_init: bool) -> Any:
             arguments.append(f"{name}=_{name}")
         else:
             arguments.append(name)
-        body.append(f"_set(self, {name!r}, {value})")
-    body.append("self.__post_init__()" if post_init else "")
+        setter = f"_{len(body)}"  # no field's default is called like that
+        known[setter] = getattr(owner, name).__set__  # the slot's own, which need not look for the name
+        body.append(f"{setter}(self, {value})")
+    body.append("self.__post_init__()" if hasattr(owner, "__post_init__") else "")
     text = f"def __init__({', '.join(arguments)}):" + "\n ".join(body) + "\n pass"
     exec(text, known)  # the text is made of field names alone
     return known["__init__"]
@@ -97,7 +99,7 @@ def _compiled_init(fields: dict[str, Any], post_init: bool) -> Any:
 def _init(self: Any, *args: Any, **kwargs: Any) -> None:
     """Compile the class's own `__init__`, let it take this one's place, and call it."""
     owner = _owner(type(self))
-    owner.__init__ = _compiled_init(owner.__record_fields__, hasattr(owner, "__post_init__"))
+    owner.__init__ = _compiled_init(owner)
     owner.__init__(self, *args, **kwargs)
 
 
