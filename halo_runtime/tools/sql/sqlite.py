@@ -85,6 +85,8 @@ class SQLite:
 
         def work(connection: sqlite3.Connection) -> Json:
             rows = connection.execute(f"EXPLAIN QUERY PLAN {statement.text}", _bound(statement)).fetchall()
+            if not rows:
+                raise ToolError("there is no plan for a statement of this kind")
             return cut("\n".join(_plan(rows)), MAX_CELL)
 
         return await self._reading(work, authorizer=_in_file)
@@ -243,6 +245,9 @@ class SQLite:
 def _only_reads(action: int, first: str | None, second: str | None, database: str | None, source: str | None) -> int:
     """SQLite's question before each step of a statement that should only read."""
     if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE):
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_UPDATE and first == "sqlite_master":
+        # Asked for where json_each and its kin are used; an update in earnest needs a pragma that is refused.
         return sqlite3.SQLITE_OK
     if action in (sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_PRAGMA):
         return _in_file(action, first, second, database, source)
