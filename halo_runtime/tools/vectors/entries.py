@@ -43,7 +43,7 @@ def read_entry(given: Json) -> Entry:
     """
     fields: JsonObject = {"text": given} if isinstance(given, str) else given if is_object(given) else {}
     if not fields:
-        raise ToolError(f"an entry is a text or an object {{text, id, metadata}}, not {type_name(given)}")
+        raise ToolError(f"an entry is a text or an object {{text, id, metadata}}, got {type_name(given)}")
     if unknown := sorted(fields.keys() - _FIELDS):
         raise ToolError(f"an entry has no field {', '.join(unknown)}; put what belongs to it into metadata")
     text, metadata = fields.get("text"), fields.get("metadata")
@@ -54,7 +54,7 @@ def read_entry(given: Json) -> Entry:
             f"the text has {len(text):,} characters, over {MAX_TEXT:,}; cut it into pieces, or use ingest for a file"
         )
     if metadata is not None and not is_object(metadata):
-        raise ToolError(f"metadata is an object of fields, not {type_name(metadata)}")
+        raise ToolError(f"metadata is an object of fields, got {type_name(metadata)}")
     if metadata and len(json.dumps(metadata)) > MAX_METADATA:
         raise ToolError(f"metadata has more than {MAX_METADATA:,} characters as JSON")
     id_ = fields.get("id")
@@ -64,7 +64,7 @@ def read_entry(given: Json) -> Entry:
 def read_entries(items: Json) -> list[Entry]:
     """The entries of one call; of several with one id the last counts. Raises ToolError."""
     if not is_list(items):
-        raise ToolError(f"items is a list of entries, not {type_name(items)}")
+        raise ToolError(f"items is a list of entries, got {type_name(items)}")
     if len(items) > MAX_ITEMS:
         raise ToolError(f"items has {len(items):,} entries, over {MAX_ITEMS:,}; add them in several calls")
     entries: list[Entry] = []
@@ -79,7 +79,7 @@ def read_entries(items: Json) -> list[Entry]:
 def read_id(given: Json) -> str:
     """An id. Raises ToolError."""
     if not isinstance(given, str) or not given.strip():
-        raise ToolError(f"an id is a text that is not empty, not {type_name(given)}")
+        raise ToolError(f"an id is a text that is not empty, got {type_name(given)}")
     if len(given) > MAX_ID:
         raise ToolError(f"an id has at most {MAX_ID} characters")
     return _valid(given, "the id")

@@ -61,7 +61,8 @@ class Matrix:
         scores: Vectors = self._rows[: self._size] @ query
         seen: Numbers = np.empty(0, dtype=np.int64)
         if self._size > _FIRST:
-            seen = np.argpartition(scores, -_FIRST)[-_FIRST:]
+            least = np.partition(scores, -_FIRST)[-_FIRST]
+            seen = np.flatnonzero(scores >= least - 10**-_DIGITS)  # with all that share a place in the order
             yield from self._in_order(seen, scores)
         rest = np.setdiff1d(np.arange(self._size), seen, assume_unique=True)
         yield from self._in_order(rest, scores)

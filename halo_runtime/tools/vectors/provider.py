@@ -86,8 +86,9 @@ class VectorStore:
 
     async def close(self) -> None:
         """Close the file and end the threads, after whatever a cancelled call has left them doing."""
-        if self._index is not None:
-            await self._workers.do(lambda stop: self._index and self._index.close())
+        index, self._index = self._index, None
+        if index is not None:
+            await self._workers.do(lambda stop: index.close())
         if self._embedder is not None:
             self._embedder.close()
         self._workers.close()
