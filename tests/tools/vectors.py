@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -47,7 +47,7 @@ def opened(folder: Path, embedder: Words | None = None, *, path: str = "v.db", *
 
 
 @asynccontextmanager
-async def store(folder: Path, embedder: Words | None = None, **more: Any) -> AsyncIterator[VectorStore]:
+async def store(folder: Path, embedder: Words | None = None, **more: Any) -> AsyncGenerator[VectorStore]:
     """A store in `folder`, closed in the end."""
     made = opened(folder, embedder, **more)
     try:
