@@ -20,10 +20,10 @@ from halo_runtime.policies.base import (
     Decision,
     Examined,
     Finding,
-    JudgedRule,
     Point,
     PolicyCall,
     PolicyRule,
+    as_judged,
 )
 
 
@@ -88,7 +88,7 @@ async def examine(
     restore: frozenset[str] = frozenset()
     for bound in held:
         decision = _decide(bound, examined)
-        if isinstance(bound.rule, JudgedRule) and decision == ALLOW:
+        if as_judged(bound.rule) is not None and decision == ALLOW:
             continue  # it has not decided yet
         _report(frame, path, bound, examined, decision)
         if bound.audited:
@@ -219,8 +219,8 @@ async def _judged(
     """What the rules refuse that a model decides. A budget that has no room for the judge raises PolicyViolation."""
     refused: list[tuple[BoundRule, Decision]] = []
     for number, bound in enumerate(held):
-        rule = bound.rule
-        if not isinstance(rule, JudgedRule):
+        rule = as_judged(bound.rule)
+        if rule is None:
             continue
         from halo_runtime.engine.judging import asking  # only policies that ask a model pay for it
 

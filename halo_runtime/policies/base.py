@@ -135,5 +135,10 @@ class JudgedRule(Protocol):
         ...
 
 
+def as_judged(rule: PolicyRule) -> JudgedRule | None:
+    """The rule, where a model decides it. What is asked at every text is answered without a look at the protocol."""
+    return rule if hasattr(rule, "judge") and isinstance(rule, JudgedRule) else None
+
+
 RuleFactory: TypeAlias = Callable[[JsonObject], PolicyRule]
 """Makes a rule from its arguments, by the catalogue's parameter names; values are JSON. Raises ConfigError."""

@@ -211,6 +211,8 @@ def _from_hex(run: str) -> str | None:
 
 
 def _from_base64(run: str) -> str | None:
+    if run.islower():
+        return None  # a long word
     packed = re.sub(r"\s", "", run).rstrip("=").translate(_URL_SAFE)
     try:
         return _readable(base64.b64decode(packed + "=" * (-len(packed) % 4), validate=True))
@@ -221,12 +223,12 @@ def _from_base64(run: str) -> str | None:
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 
 _CODES: Final[tuple[tuple[tuple[str, ...] | None, re.Pattern[str], Callable[[str], str | None]], ...]] = (
-    (("\\u",), re.compile(r"(?:\\u[0-9a-fA-F]{4})+"), _from_escapes),
+    (("\\u",), re.compile(r"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4})*"), _from_escapes),
     (("\\",), re.compile(r'\\[nrt"\\/]'), _from_short_escape),
     (("\\x", "0x"), re.compile(r"(?:(?:\\x|0x)[0-9a-fA-F]{2}[\s,]?)+"), _from_bytes),
-    (("%",), re.compile(r"(?:%[0-9a-fA-F]{2})+"), _from_bytes),
+    (("%",), re.compile(r"%[0-9a-fA-F]{2}(?:%[0-9a-fA-F]{2})*"), _from_bytes),
     (("&",), re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]{2,31});"), html.unescape),
-    (("=",), re.compile(r"(?:=[0-9A-F]{2})+"), _from_mail),
+    (("=",), re.compile(r"=[0-9A-F]{2}(?:=[0-9A-F]{2})*"), _from_mail),
     (None, re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-fA-F]{2}[ :]?){8,}(?![0-9a-zA-Z])"), _from_hex),
     (None, re.compile(r"[A-Za-z0-9+/_-]{12,}+(?:\r?\n[ \t]*+[A-Za-z0-9+/_-]{12,}+)*+={0,2}"), _from_base64),
 )

@@ -90,6 +90,7 @@ def test_equal_values_get_equal_placeholders_however_they_are_written(kind: str)
     [
         ("Email", "john at example dot com"),
         ("Email", "John (at) Example (dot) com"),
+        ("Email", "john@example (dot) com"),
         ("Email", "john[at]mail.example[.]com"),
         ("Email", "john . doe @ example . com"),
         ("Email", "john@\nexample.com"),

@@ -12,6 +12,10 @@ from halo_runtime.policies.detection.base import Match, before
 _DOT: Final = r"(?:\.|\s{0,2}[\[({]\s?(?:\.|dot)\s?[\])}]\s{0,2}|\s{1,2}(?:\.|dot)\s{1,2}|\.\s{1,2}|\s{1,2}\.)"
 _FOUR: Final = re.compile(rf"(\d{{1,3}})({_DOT})(\d{{1,3}})({_DOT})(\d{{1,3}})({_DOT})(\d{{1,3}})(?!\w|\.\d)")
 _SIX: Final = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,38}+(?:(?:\.\d{1,3}){3})?(?![\w:])")
+_DOTTED: Final = re.compile(r"\d(?:\s{0,2}[.\[({]|\s{1,2}dot)\D{0,8}\d")
+"""Two parts of an address of version 4, which is fast to look for."""
+_TWO_COLONS: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
+"""What every address of version 6 has."""
 _IN_NUMBER: Final = re.compile(r"[\w.]\Z")
 _NO_ADDRESS: Final = re.compile(
     r"(?:\bv|\bver\.?|\bversion|\brelease|\bbuild|\brev(?:ision)?|\bsection|\bchapter|\bclause|\bfigure|\btable|§"
@@ -25,9 +29,9 @@ _SUFFIX: Final = re.compile(r"[-+](?:alpha|beta|rc|dev|pre|snapshot)", re.IGNORE
 
 def addresses(text: str) -> Iterator[Match]:
     """All addresses but those that are everybody's own: loopback, none, all, masks, multicast."""
-    if text.count(".") >= 3 or "dot" in text:
+    if _DOTTED.search(text):
         yield from _fours(text)
-    if text.count(":") >= 2:
+    if _TWO_COLONS.search(text):
         for found in _SIX.finditer(text):
             address = _six(found[0])
             if address is not None:

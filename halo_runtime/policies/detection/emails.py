@@ -56,7 +56,9 @@ _DOT: Final = (
     r"(?:\s{0,3}\.\s{0,3}|\s{0,3}[\[({<]\s?(?i:\.|dot|punkt|point|punto)\s?[\])}>]\s{0,3}"
     r"|\s{1,3}(?i:dot|punkt|point|punto)\s{1,3})"
 )
-_AT: Final = re.compile(r"[\[({<]\s?(?:@|[aA][tT]|ät)\s?[\])}>]|(?<=\s)(?:@|[aA][tT])(?=\s)|@(?=\s)|(?<=\s)@")
+_WORD_AT: Final = re.compile(r"[\[({<]\s?(?:[aA][tT]|ät)\s?[\])}>]|(?<=\s)[aA][tT](?=\s)")
+_CLOSES: Final = re.compile(r"\s?[\])}>]")
+_OPENS: Final = ("[", "(", "{", "<")
 _REST: Final = re.compile(
     rf"\s{{0,3}}(?P<domain>[^\W_][\w-]{{0,62}}+(?:{_DOT}[\w-]{{1,63}}+){{0,4}}?(?P<dot>{_DOT})(?i:{_TOP}))(?![\w-])"
 )
@@ -77,20 +79,40 @@ def _not_names() -> frozenset[str]:
     return frozenset(_PREPOSITIONAL.split())
 
 
+_IN_BRACKETS: Final = re.compile(r"[\[({<]\s?(?:\.|[aA][tT]|ät)")
+_DOT_WORDS: Final = ("dot", "punkt", "point", "punto")
+
+
+def _signs(text: str) -> Iterator[tuple[int, int]]:
+    """Where signs stand, those that are words or in brackets as a whole."""
+    at = text.find("@")
+    while at >= 0:
+        begin = at - text[max(0, at - 1) : at].isspace()
+        closes = _CLOSES.match(text, at + 1)
+        if closes is not None and text[max(0, begin - 1) : begin] in _OPENS:
+            yield begin - 1, closes.end()
+        else:
+            yield at, at + 1
+        at = text.find("@", at + 1)
+    small = text.lower()
+    if _IN_BRACKETS.search(text) or any(word in small for word in _DOT_WORDS):  # no `ann at example.com`
+        yield from (sign.span() for sign in _WORD_AT.finditer(text))
+
+
 def _written(text: str) -> Iterator[Match]:
     """Addresses whose sign and dots are words, in brackets or apart."""
-    for sign in _AT.finditer(text):
-        rest = _REST.match(text, sign.end())
-        last = _BEFORE.match(text[max(0, sign.start() - 2 * MAX_LOCAL) : sign.start()][::-1])
+    for begin, end in _signs(text):
+        sign = text[begin:end]
+        rest = _REST.match(text, end)
+        last = _BEFORE.match(text[max(0, begin - 2 * MAX_LOCAL) : begin][::-1])
         if rest is None or last is None or rest["domain"].lower().endswith(_FILES):
             continue
         word = last["word"][::-1].lstrip(_EDGE)
-        plain = sign[0].lower() in ("at", "@")
-        if not word or (
-            plain and ((sign[0] != "@" and not rest["dot"].strip(" .\n\t\r")) or word.lower() in _not_names())
-        ):
-            continue  # "look at example.com"
+        plain = sign.lower() in ("at", "@")
+        apart = sign == "@" and (text[begin - 1 : begin].isspace() or text[end : end + 1].isspace())
+        if not word or (plain and ((not apart and not rest["dot"].strip(" .\n\t\r")) or word.lower() in _not_names())):
+            continue  # "look at example.com", and what is found as it stands
         name = word if last["first"] is None else f"{last['first'][::-1]}.{word}"
-        start = sign.start() - (last.end("first" if last["first"] is not None else "word"))
+        start = begin - (last.end("first" if last["first"] is not None else "word"))
         start += len(last["word"]) - len(word) if last["first"] is None else 0
         yield Match(start, rest.end(), f"{name}@{_DOTS.sub('.', rest['domain'])}".lower())

@@ -32,7 +32,9 @@ _DIGIT_WORDS: Final = {
 _WORD: Final = rf"(?:double |triple )?(?:{'|'.join(sorted(_DIGIT_WORDS, key=len, reverse=True))}|\d)"
 _SPOKEN: Final = re.compile(rf"\b{_WORD}(?:[ ,.\-\n]{{1,3}}{_WORD}){{5,}}\b", re.IGNORECASE)
 _SPOKEN_WORD: Final = re.compile(r"[^\W\d_]+|\d")
-_FEWEST: Final = 6
+_LONG_DIGIT_WORDS: Final = frozenset(word for word in _DIGIT_WORDS if len(word) > 2)
+_BETWEEN: Final = str.maketrans(",.-", "   ")
+_FEWEST: Final = 4
 """Words for digits in a text before it is looked at more closely."""
 
 
@@ -48,8 +50,8 @@ def sights(views: Views) -> Iterator[View]:
 
 
 def _has_digit_words(text: str) -> bool:
-    small = text.lower()
-    return sum(small.count(word) for word in _DIGIT_WORDS if len(word) > 2) >= _FEWEST
+    words = text.lower().translate(_BETWEEN).split()
+    return sum(map(_LONG_DIGIT_WORDS.__contains__, words)) >= _FEWEST
 
 
 def _joined(run: str) -> str:

@@ -245,6 +245,12 @@ def patterns() -> tuple[Pattern, ...]:
 
 
 @cache
+def needs() -> frozenset[frozenset[str]]:
+    """What patterns need one letter of each."""
+    return frozenset(letters for pattern in patterns() for letters in pattern.needed)
+
+
+@cache
 def marks() -> tuple[Mark, ...]:
     """The marks, the surest first."""
     made = [

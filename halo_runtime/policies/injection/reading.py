@@ -6,14 +6,14 @@ import codecs
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from functools import cache, cached_property
+from typing import Final, Protocol
 
 from halo_lang.records import record
 from halo_runtime.policies.injection.lexicon import (
     ADDRESS,
     COLON,
     HIDDEN,
-    LONG,
     OTHER,
     PARAGRAPH,
     SENTENCE,
@@ -23,14 +23,25 @@ from halo_runtime.policies.injection.lexicon import (
 
 _PARTS = re.compile(
     r"""
-    (?P<word> (?:[@$!](?=[^\W_]))? [^\W_]+ (?:['@$!|][^\W_]+)* )
-    | (?P<end> [.!?](?=\s|$) | [。！？؟] )
-    | (?P<colon> : )
-    | (?P<paragraph> \n[ \t\r]*\n\s* )
-    | (?P<hidden> <!--+ | !\[ | <!\[cdata\[ | \(white\ text\) )
+    (?:[@$!](?=[^\W_]))?[^\W_]+(?:['@$!|][^\W_]+)*        # a word
+    | [.!?](?=\s|$) | [。！？؟]                            # the end of a sentence
+    | :
+    | \n[ \t\r]*\n\s*                                    # the end of a paragraph
+    | <!--+ | !\[ | <!\[cdata\[ | \(white\ text\)         # what nobody is to see
     """,
     re.VERBOSE,
 )
+_WORD = re.compile(r"[@$!]?[^\W_]")
+"""The beginning of a part that is a word."""
+_ENDS: Final = frozenset(".!?。！？؟")
+_NO_WORDS: Final = frozenset((SENTENCE, PARAGRAPH, COLON, HIDDEN))
+_SINGLE: Final = frozenset((1,))
+_UNSPACED: Final = "\u3040"
+"""From here on are scripts that have no spaces between words."""
+_KEPT: Final = 20_000
+_LONGEST_KEPT: Final = 40
+"""Words of which the classes are kept, and the characters that such a word may have."""
+_AT_HOST = re.compile(r"@[\w-]{1,63}\.[\w.]")
 _ADDRESSES = re.compile(r"https?://[\w.-]+|[\w.+-]{1,40}@[\w-]{1,63}\.[\w.]+")
 _UNSEEN = re.compile(
     r"""display\s?:\s?none | visibility\s?:\s?hidden | opacity\s?:\s?0(?![.\d]) | font-size\s?:\s?[01](?![.\d])
@@ -46,17 +57,36 @@ _WIDEST_GAP: Final = 3
 _NO_MARK: Final = (sys.maxsize, "")
 
 
-@record
-class Reading:
+class Reading(Protocol):
     """A view of a text, read: letter i of `classes` is the part from `starts[i]` to `ends[i]` of the view."""
+
+    @property
+    def classes(self) -> str:
+        """The letters."""
+        ...
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where the parts begin."""
+        ...
+
+    @property
+    def ends(self) -> Sequence[int]:
+        """Where the parts end."""
+        ...
+
+
+@record
+class Turned:
+    """A reading with places of its own."""
 
     classes: str
     starts: Sequence[int]
     ends: Sequence[int]
 
 
-class _Row:
-    """A reading in the making, with the words where there are any."""
+class Row:
+    """Classes and words, one for one, with their places; those without a word have an empty one."""
 
     def __init__(self) -> None:
         self.letters: list[str] = []
@@ -64,13 +94,19 @@ class _Row:
         self.starts: list[int] = []
         self.ends: list[int] = []
 
+    @property
+    def classes(self) -> str:
+        """The letters as one text."""
+        return "".join(self.letters)
+
     def add(self, letter: str, word: str, start: int, end: int) -> None:
+        """A part."""
         self.letters.append(letter)
         self.words.append(word)
         self.starts.append(start)
         self.ends.append(end)
 
-    def extend(self, row: _Row, start: int, end: int) -> None:
+    def extend(self, row: Row | PlainRow, start: int, end: int) -> None:
         """A part of another row."""
         self.letters += row.letters[start:end]
         self.words += row.words[start:end]
@@ -79,21 +115,50 @@ class _Row:
 
     def add_word(self, word: str, start: int, end: int, lexicon: Lexicon) -> None:
         """A word, or the words that are written as one."""
-        if word.isascii() or max(word) < "\u3040":
-            for letter in lexicon.class_of(word):
-                self.add(letter, word, start, end)
-            return
-        at = 0
-        for found in lexicon.unspaced.finditer(word):
-            if found.start() - at > 1:
-                self.add(OTHER, word[at : found.start()], start + at, start + found.start())
-            at = found.end()
-            self.add(lexicon.classes[found[0]], found[0], start + found.start(), start + at)
-        if len(word) - at > 1:
-            self.add(OTHER, word[at:], start + at, end)
+        for letter, at, until in _word(word, lexicon):
+            self.add(letter, word[at:until], start + at, end if until == len(word) else start + until)
 
-    def read(self) -> Reading:
-        return Reading("".join(self.letters), self.starts, self.ends)
+
+class PlainRow:
+    """The row of a text in which every word has one class; where its parts stand is found out when somebody asks."""
+
+    def __init__(self, text: str, letters: list[str], words: list[str], passed_over: frozenset[int]) -> None:
+        self.classes = "".join(letters)
+        self.letters = letters
+        self.words = words
+        self._text = text
+        self._passed_over = passed_over
+
+    @property
+    def starts(self) -> list[int]:
+        """Where the parts begin."""
+        return self._places[0]
+
+    @property
+    def ends(self) -> list[int]:
+        """Where the parts end."""
+        return self._places[1]
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        spans = [part.span() for at, part in enumerate(_PARTS.finditer(self._text)) if at not in self._passed_over]
+        return [start for start, _ in spans], [end for _, end in spans]
+
+
+def _word(word: str, lexicon: Lexicon) -> Iterator[tuple[str, int, int]]:
+    """The classes of a word, or of the words that are written as one, and where in it they stand."""
+    if word.isascii() or max(word) < _UNSPACED:
+        for letter in lexicon.class_of(word):
+            yield letter, 0, len(word)
+        return
+    at = 0
+    for found in lexicon.unspaced.finditer(word):
+        if found.start() - at > 1:
+            yield OTHER, at, found.start()
+        at = found.end()
+        yield lexicon.classes[found[0]], found.start(), at
+    if len(word) - at > 1:
+        yield OTHER, at, len(word)
 
 
 def lowered(text: str) -> str:
@@ -109,23 +174,85 @@ def readings(text: str) -> Iterator[Reading]:
     """
     words = lexicon()
     row = _plain(text, words)
-    yield row.read()
+    yield row
     breaks = _breaks(row, words)
     if breaks:
-        yield _mended(text, row, breaks, words).read()
-    if sum(word in words.reversed for word in row.words) >= 2:
+        yield _mended(text, row, breaks, words)
+    if _has_two(row, words.reversed):
         turned = _turned(row, lambda word: word[::-1], words)
         yield turned
-        yield Reading(turned.classes[::-1], turned.starts[::-1], turned.ends[::-1])
-    if sum(word in words.rotated for word in row.words) >= 2:
+        yield Turned(turned.classes[::-1], turned.starts[::-1], turned.ends[::-1])
+    if _has_two(row, words.rotated):
         yield _turned(row, lambda word: codecs.encode(word, "rot13"), words)
 
 
-def _plain(text: str, lexicon: Lexicon) -> _Row:
-    """The words as they stand. This is where most of the time goes, so a word costs as few calls as can be."""
-    row = _Row()
-    add, classes = row.add, lexicon.classes
-    letters, words, starts, ends = row.letters, row.words, row.starts, row.ends
+def _has_two(row: Row | PlainRow, words: frozenset[str]) -> bool:
+    return not words.isdisjoint(row.words) and sum(word in words for word in row.words) >= 2
+
+
+def _plain(text: str, words: Lexicon) -> Row | PlainRow:
+    """The words as they stand."""
+    if (text.isascii() or max(text) < _UNSPACED) and not _has_marks(text):
+        parts: list[str] = _PARTS.findall(text)
+        letters = list(map(_classes().__getitem__, parts))
+        if all(map(_SINGLE.__contains__, map(len, letters))):
+            return _sentenced(text, parts, letters)
+    return _marked(text, words)
+
+
+class _Classes(dict[str, str]):
+    """The classes of parts of texts, those of a few thousand kept: most texts are made of the same words."""
+
+    def __init__(self, words: Lexicon) -> None:
+        super().__init__()
+        self._words = words
+
+    def __missing__(self, part: str) -> str:
+        first = part[0]
+        if first.isspace():
+            found = PARAGRAPH
+        elif first in _ENDS and len(part) == 1:
+            found = SENTENCE
+        elif part == COLON:
+            found = COLON
+        elif _WORD.match(part):
+            found = "".join(letter for letter, _, _ in _word(part, self._words))
+        else:
+            found = HIDDEN
+        if len(self) < _KEPT and len(part) <= _LONGEST_KEPT:
+            self[part] = found
+        return found
+
+
+@cache
+def _classes() -> _Classes:
+    return _Classes(lexicon())
+
+
+def _sentenced(text: str, parts: list[str], letters: list[str]) -> PlainRow:
+    """The row of parts, without the full stops that end no sentence; all that is no word has no word in it."""
+    passed_over: list[int] = []
+    begin = others = 0
+    words = parts
+    for at in [at for at, letter in enumerate(letters) if letter in _NO_WORDS]:
+        letter = letters[at]
+        words[at] = ""
+        if letter == SENTENCE and at - begin - others < _SHORTEST_SENTENCE:
+            passed_over.append(at)
+            others += 1
+        elif letter in (SENTENCE, PARAGRAPH):
+            begin, others = at + 1, 0
+        else:
+            others += 1
+    for at in reversed(passed_over):
+        del words[at], letters[at]
+    return PlainRow(text, letters, words, frozenset(passed_over))
+
+
+def _marked(text: str, lexicon: Lexicon) -> Row:
+    """The row of any text, marks and words of several classes included."""
+    row = Row()
+    add = row.add
     sentence = 0
     unread = _marks(text)
     until, mark = next(unread, _NO_MARK)
@@ -134,32 +261,25 @@ def _plain(text: str, lexicon: Lexicon) -> _Row:
         while until <= start:
             add(mark, "", until, until + 1)
             until, mark = next(unread, _NO_MARK)
-        kind = part.lastgroup
-        if kind == "word":
+        word = part[0]
+        if _WORD.match(word):
             sentence += 1
-            word = part[0]
-            letter = classes.get(word)
-            if letter is None and end - start < LONG and word.isascii() and word.isalpha():
-                letter = OTHER
-            if letter is None or len(letter) > 1:
-                row.add_word(word, start, end, lexicon)
-            else:
-                letters.append(letter)
-                words.append(word)
-                starts.append(start)
-                ends.append(end)
-        elif kind == "end":
-            if sentence >= _SHORTEST_SENTENCE:
-                add(SENTENCE, "", start, end)
-                sentence = 0
-        elif kind == "colon":
-            add(COLON, "", start, end)
-        elif kind == "hidden":
-            add(HIDDEN, "", start, end)
-        else:
-            add(PARAGRAPH, "", start, end)
+            row.add_word(word, start, end, lexicon)
+            continue
+        letter = _classes()[word]
+        if letter == SENTENCE:
+            if sentence < _SHORTEST_SENTENCE:
+                continue
             sentence = 0
+        elif letter == PARAGRAPH:
+            sentence = 0
+        add(letter, "", start, end)
     return row
+
+
+def _has_marks(text: str) -> bool:
+    """Whether `_marks` may find something."""
+    return "://" in text or _AT_HOST.search(text) is not None or (":" in text and _UNSEEN.search(text) is not None)
 
 
 def _marks(text: str) -> Iterator[tuple[int, str]]:
@@ -175,7 +295,7 @@ def _marks(text: str) -> Iterator[tuple[int, str]]:
 # --- broken words -----------------------------------------------------------------------------------------------
 
 
-def _breaks(row: _Row, words: Lexicon) -> list[int]:
+def _breaks(row: Row | PlainRow, words: Lexicon) -> list[int]:
     """Where words in pieces may begin: single letters in a row, and parts of an unusual word."""
     beginnings = words.beginnings
     pairs = zip(row.words, row.words[1:], strict=False)
@@ -185,9 +305,9 @@ def _breaks(row: _Row, words: Lexicon) -> list[int]:
     return sorted({*pieces, *(run.start() for run in _LETTERS.finditer(lengths))})
 
 
-def _mended(text: str, row: _Row, breaks: list[int], words: Lexicon) -> _Row:
+def _mended(text: str, row: Row | PlainRow, breaks: list[int], words: Lexicon) -> Row:
     """The row with pieces put together."""
-    mended = _Row()
+    mended = Row()
     at = 0
     for first in breaks:
         if first < at:
@@ -208,14 +328,14 @@ def _mended(text: str, row: _Row, breaks: list[int], words: Lexicon) -> _Row:
     return mended
 
 
-def _letters_until(row: _Row, at: int) -> int:
+def _letters_until(row: Row | PlainRow, at: int) -> int:
     """Where the single letters from `at` on, close to each other, end."""
     while at + 1 < len(row.words) and len(row.words[at + 1]) == 1 and row.starts[at + 1] - row.ends[at] <= _WIDEST_GAP:
         at += 1
     return at + 1
 
 
-def _spelled(text: str, row: _Row, first: int, until: int) -> Iterator[tuple[int, int]]:
+def _spelled(text: str, row: Row | PlainRow, first: int, until: int) -> Iterator[tuple[int, int]]:
     """Words spelled by single letters: they end where the gap is another one than between the first letters."""
     gap = text[row.ends[first] : row.starts[first + 1]]
     start = first
@@ -226,7 +346,7 @@ def _spelled(text: str, row: _Row, first: int, until: int) -> Iterator[tuple[int
     yield start, until
 
 
-def _pieces_until(row: _Row, first: int, words: Lexicon) -> int:
+def _pieces_until(row: Row | PlainRow, first: int, words: Lexicon) -> int:
     """Where the pieces of the longest unusual word that begins at `first` end; the next place if none does."""
     word, longest = row.words[first], first + 1
     for at in range(first + 1, min(first + _MOST_PIECES, len(row.words))):
@@ -241,10 +361,10 @@ def _pieces_until(row: _Row, first: int, words: Lexicon) -> int:
 # --- turned words -----------------------------------------------------------------------------------------------
 
 
-def _turned(row: _Row, turn: Callable[[str], str], words: Lexicon) -> Reading:
+def _turned(row: Row | PlainRow, turn: Callable[[str], str], words: Lexicon) -> Turned:
     """The row with each word turned."""
     classes = [
         words.classes.get(turn(word), OTHER)[0] if word else letter
         for word, letter in zip(row.words, row.letters, strict=True)
     ]
-    return Reading("".join(classes), row.starts, row.ends)
+    return Turned("".join(classes), row.starts, row.ends)

@@ -15,7 +15,7 @@ from math import prod
 from typing import Final
 
 from halo_lang.records import record
-from halo_runtime.policies.injection.patterns import marks, patterns
+from halo_runtime.policies.injection.patterns import Pattern, marks, needs, patterns
 from halo_runtime.policies.injection.reading import lowered, readings
 from halo_runtime.policies.views import views_of
 
@@ -92,10 +92,7 @@ def _places(text: str) -> Iterator[_Place]:
     for view in views_of(text):
         lower = lowered(view.text)
         for reading in readings(lower):
-            present = frozenset(reading.classes)
-            for pattern in patterns():
-                if any(present.isdisjoint(letters) for letters in pattern.needed):
-                    continue
+            for pattern in _possible(frozenset(reading.classes)):
                 for found in pattern.expression.finditer(reading.classes):
                     start, end = _extent(reading.starts, reading.ends, found)
                     yield _Place(pattern.family, pattern.weight, view.raw_span(start, end))
@@ -103,6 +100,12 @@ def _places(text: str) -> Iterator[_Place]:
             if any(hint in lower for hint in mark.hints):
                 for found in mark.expression.finditer(lower):
                     yield _Place(mark.family, mark.weight, view.raw_span(*found.span()))
+
+
+def _possible(present: frozenset[str]) -> Iterator[Pattern]:
+    """The patterns of which all letters that they need are there."""
+    missing = {letters for letters in needs() if present.isdisjoint(letters)}
+    return (pattern for pattern in patterns() if missing.isdisjoint(pattern.needed))
 
 
 def _extent(starts: Sequence[int], ends: Sequence[int], found: re.Match[str]) -> Span:
