@@ -127,7 +127,8 @@ def ids_of(text: str) -> str:
         (["a", {"id": "x"}], r"items\[1\]: an entry needs a text"),
         ([{"text": "a", "page": 1}], "no field page; put what belongs to it into metadata"),
         ([5], "got Number"),
-        ([{"text": "a", "metadata": "m"}], "metadata is an object"),
+        ([{"text": "a", "metadata": "m"}], "metadata is a text that is no JSON"),
+        ([{"text": "a", "metadata": "[1]"}], "metadata is an object of fields, got List"),
         ([{"text": "a", "id": ""}], "an id is a text that is not empty"),
         ([{"text": "a", "id": 5}], "an id is a text"),
         ([{"text": "a", "id": "x" * 501}], "an id has at most 500"),
@@ -194,9 +195,10 @@ async def test_a_score_below_the_declared_one_is_no_match(folder: Path) -> None:
         ({"page": 2, "tag": None}, []),
         ({"nothing": None}, []),
         ({}, ["hours", "refunds"]),
+        ('{"page": 2}', ["hours"]),
     ],
 )
-async def test_a_filter_wants_equal_fields(filter_: dict[str, Any], found: list[str], folder: Path) -> None:
+async def test_a_filter_wants_equal_fields(filter_: Any, found: list[str], folder: Path) -> None:
     assert ids(await ask(folder, "search", query="we are closed", filter=filter_)) == found
 
 

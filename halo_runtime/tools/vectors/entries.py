@@ -10,7 +10,7 @@ from typing import Final
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
-from halo_runtime.values import canonical, type_name
+from halo_runtime.values import canonical, parse_json, type_name
 
 MAX_TEXT: Final = 20_000
 """Code points of an entry: more has too many meanings to be found by one, and no model reads all of it."""
@@ -46,19 +46,17 @@ def read_entry(given: Json) -> Entry:
         raise ToolError(f"an entry is a text or an object {{text, id, metadata}}, got {type_name(given)}")
     if unknown := sorted(fields.keys() - _FIELDS):
         raise ToolError(f"an entry has no field {', '.join(unknown)}; put what belongs to it into metadata")
-    text, metadata = fields.get("text"), fields.get("metadata")
+    text, metadata = fields.get("text"), read_fields(fields.get("metadata"), "metadata")
     if not isinstance(text, str) or not text.strip():
         raise ToolError("an entry needs a text")
     if len(text) > MAX_TEXT:
         raise ToolError(
             f"the text has {len(text):,} characters, over {MAX_TEXT:,}; cut it into pieces, or use ingest for a file"
         )
-    if metadata is not None and not is_object(metadata):
-        raise ToolError(f"metadata is an object of fields, got {type_name(metadata)}")
     if metadata and len(json.dumps(metadata)) > MAX_METADATA:
         raise ToolError(f"metadata has more than {MAX_METADATA:,} characters as JSON")
     id_ = fields.get("id")
-    return Entry(_id_of(text) if id_ is None else read_id(id_), _valid(text, "the text"), metadata or {})
+    return Entry(_id_of(text) if id_ is None else read_id(id_), _valid(text, "the text"), metadata)
 
 
 def read_entries(items: Json) -> list[Entry]:
@@ -83,6 +81,21 @@ def read_id(given: Json) -> str:
     if len(given) > MAX_ID:
         raise ToolError(f"an id has at most {MAX_ID} characters")
     return _valid(given, "the id")
+
+
+def read_fields(given: Json, name: str) -> JsonObject:
+    """An object, which a program writes as a text with JSON; empty for nothing. Raises ToolError."""
+    fields: Json = given
+    if isinstance(given, str):
+        try:
+            fields = parse_json(given)
+        except ValueError as error:
+            raise ToolError(f"{name} is a text that is no JSON: {error}") from None
+    if fields is None:
+        return {}
+    if not is_object(fields):
+        raise ToolError(f"{name} is an object of fields, got {type_name(fields)}")
+    return fields
 
 
 def fits(metadata: JsonObject, filter_: Mapping[str, Json]) -> bool:

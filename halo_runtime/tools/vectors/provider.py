@@ -19,7 +19,7 @@ from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.sqlite_files import explained, patiently
 from halo_runtime.tools.threads import Stop, Workers
-from halo_runtime.tools.vectors.entries import Entry, read_entries, read_entry, read_id
+from halo_runtime.tools.vectors.entries import Entry, read_entries, read_entry, read_fields, read_id
 from halo_runtime.tools.vectors.ingest import Library, is_below
 from halo_runtime.tools.workspace.paths import Parts, show
 
@@ -110,6 +110,7 @@ class VectorStore:
         query = args["query"][:MAX_QUERY].strip()
         if not query:
             raise ToolError("the query is empty; say what to look for")
+        filter_ = read_fields(args.get("filter"), "filter")
         embedder = await self._opened()
         if not await self._do(lambda index, stop: index.check()):
             return []
@@ -117,7 +118,7 @@ class VectorStore:
         from halo_runtime.tools.vectors.index import Wanted  # with numpy, which a bare start shall not pay
 
         settings = self._settings
-        wanted = Wanted(vectors[0], int(args.get("k") or settings.k), settings.min_score, args.get("filter") or {})
+        wanted = Wanted(vectors[0], int(args.get("k") or settings.k), settings.min_score, filter_)
         matches = await self._do(lambda index, stop: index.search(wanted, stop))
         return [
             {"id": found.entry.id, "text": found.entry.text, "score": found.score, "metadata": found.entry.metadata}
