@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress
 from operator import attrgetter
 
+from halo_lang.catalog import ProviderSpec
 from halo_lang.checks import DECLARATION_CHECKS, PROGRAM_CHECKS, SUMMARY_CHECKS
 from halo_lang.checks.supply import Supply, supply_of
 from halo_lang.checks.whole import Finding, Known, PriceLookup, Summary, Whole, summarize
@@ -65,14 +66,23 @@ class Analysis:
         return not self.errors
 
 
-def check(program: Program, previous: Analysis | None = None, *, is_priced: PriceLookup | None = None) -> Analysis:
+def check(
+    program: Program,
+    previous: Analysis | None = None,
+    *,
+    is_priced: PriceLookup | None = None,
+    told: Mapping[str, ProviderSpec] | None = None,
+) -> Analysis:
     """Check a program; of `previous` is kept what the edit between the two cannot have touched.
 
     `is_priced` says whether the cost of a model is known; without it HL511 is never reported.
+    `told` is what servers have said of the methods of declared tools, by the tool's name; it goes before the catalogue,
+    and with no `previous`.
     """
     with without_collector():
         edit = _edit(program, previous)
         symbols = _symbols(program, edit, previous)
+        symbols.told = told or symbols.told
         checked, changed = _checked(edit, symbols, previous)
         whole = Whole(program, symbols, checked, (*program.diagnostics, *_placed(program, checked)), is_priced)
         if previous is None or changed or _differs(previous, whole, edit):

@@ -7,12 +7,13 @@ check holds as long as the answers are the same: that is what makes checking inc
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from typing import Final, Protocol, TypeAlias
 
 from halo_lang import catalog
+from halo_lang.catalog import ProviderSpec
 from halo_lang.nodes import Agent, Boolean, Declaration, Pipeline, Policy, Provider, Schema, String, TypeRef
 from halo_lang.placeholders import placeholders
 from halo_lang.records import record
@@ -182,6 +183,8 @@ class Symbols:
                 repeated.append(one.declaration)
         self.interfaces = interfaces
         self.repeated = repeated
+        self.told: Mapping[str, ProviderSpec] = {}
+        """What servers have said of the methods of declared tools."""
         self._listings: dict[tuple[Kind, ...], tuple[str, ...]] = {}
 
     def changed_since(self, other: Symbols) -> set[str]:
@@ -246,6 +249,13 @@ class Scope:
         """What is declared under a name, None when nothing is."""
         found = self.asked[name] = self._symbols.interfaces.get(name)
         return found
+
+    def provider(self, tool: str) -> ProviderSpec | None:
+        """What a tool's provider can do, as its server has said, else as the catalogue has it; None for no tool."""
+        found = self.lookup(tool)
+        if found is None or found.kind is not Kind.TOOL:
+            return None
+        return self._symbols.told.get(tool) or catalog.provider(found.provider)
 
     def suggest(self, word: str, *kinds: Kind) -> Guess | None:
         """The declared name that `word` is likely to mean, one of these kinds if there are any."""

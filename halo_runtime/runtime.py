@@ -30,6 +30,7 @@ from halo_runtime.store.mail import Message, new_id
 from halo_runtime.tools.base import ToolFactory
 
 if TYPE_CHECKING:
+    from halo_lang.catalog.specs import ProviderSpec
     from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.keeping import Fork, KeptRuns
     from halo_runtime.preflight import Preflight
@@ -284,6 +285,17 @@ class Runtime:
 
         plan = self._engine.plan(program)
         return [*probe_models(plan.program, self._services), *await probe_tools(plan.program, self._services, seconds)]
+
+    async def listed_methods(
+        self, program: Program | Analysis, *, seconds: float = 60.0
+    ) -> tuple[dict[str, ProviderSpec], list[Probe]]:
+        """What the servers of tools such as `MCP` say of their methods, by the tool's name, for `halo_lang.check`.
+
+        Tools that could not be asked, each with so many seconds, are told of with their problem. Raises ProgramError.
+        """
+        from halo_runtime.probing import listed_methods  # see `agent_calls`
+
+        return await listed_methods(self._engine.plan(program).program, self._services, seconds)
 
     def stop(self, run_id: str) -> bool:
         """Cancel a run: requests are cancelled, its result has status `interrupted`. False when it is not running."""

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from halo_lang import catalog, nodes
 from halo_lang.catalog import DirectiveSpec, Method, ModelRoute, Parameter, ProviderSpec, RuleSpec
-from halo_lang.checks.catalogued import prior_tool, provider_of
+from halo_lang.checks.catalogued import prior_tool
 from halo_lang.checks.reach import Left, earliest_readers, left_behind
 from halo_lang.checks.walk import flowing, item_keys
 from halo_lang.nodes import Call, Declaration, Name, Pipeline, Stage
@@ -106,7 +106,7 @@ def built_in(what: str, name: str, entry: Entry | None = None) -> Meaning:
 
 def method_of(owner: str, name: str, scope: Scope) -> Entity:
     """The method `name` of a callee, with what the catalogue knows about it."""
-    spec = None if owner == "System" else provider_of(owner, scope)
+    spec = None if owner == "System" else scope.provider(owner)
     known = catalog.system_method(name) if owner == "System" else spec.method(name) if spec is not None else None
     return Entity(EntityKind.METHOD, name, owner, entry=known)
 

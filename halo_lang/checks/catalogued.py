@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from halo_lang import catalog, nodes
-from halo_lang.catalog import ProviderSpec
 from halo_lang.checks.references import is_agent_call, tool_names
 from halo_lang.checks.walk import calls
 from halo_lang.diagnostics import Diagnostic, Fix, error
 from halo_lang.nodes import Call, Declaration, Name
 from halo_lang.source import Span
 from halo_lang.spelling import listed, nearest
-from halo_lang.symbols import Kind, Scope
+from halo_lang.symbols import Scope
 
 
 def methods(declaration: Declaration, scope: Scope) -> Iterator[Diagnostic]:
@@ -67,12 +66,6 @@ def models(declaration: Declaration, _: Scope) -> Iterator[Diagnostic]:
                     pass
 
 
-def provider_of(tool: str, scope: Scope) -> ProviderSpec | None:
-    """The catalogue's entry for a declared tool's provider; None where either is not known."""
-    found = scope.lookup(tool)
-    return catalog.provider(found.provider) if found is not None and found.kind is Kind.TOOL else None
-
-
 def prior_tool(call: Call) -> Name | None:
     """The tool of an agent call that runs before the prompt (`tool: Repo`)."""
     single = (argument for argument in call.args if argument.name is not None and argument.name.text == "tool")
@@ -92,7 +85,7 @@ def _tool_method(call: Call, scope: Scope) -> Diagnostic | None:
     if call.method is None:
         return None
     tool = prior_tool(call) if is_agent_call(call, scope) else call.callee
-    spec = provider_of(tool.text, scope) if tool is not None else None
+    spec = scope.provider(tool.text) if tool is not None else None
     if spec is None or tool is None or spec.method(call.method.text) is not None:
         return None
     return _unknown_method(f"{tool.text} ({spec.name})", call.method, spec.method_names)
@@ -106,7 +99,7 @@ def _methods_in_rules(rules_: Iterable[nodes.Rule], scope: Scope) -> Iterator[Di
                 case nodes.Rule():
                     yield from _methods_in_rules((argument.value,), scope)
                 case nodes.Path(parts=(tool, method, *_)):
-                    spec = provider_of(tool.text, scope)
+                    spec = scope.provider(tool.text)
                     if spec is not None and spec.method(method.text) is None:
                         yield _unknown_method(f"{tool.text} ({spec.name})", method, spec.method_names)
                 case _:

@@ -8,7 +8,7 @@ from typing import Final
 
 from halo_lang import catalog, nodes
 from halo_lang.catalog.signature import Parameter, Signature
-from halo_lang.checks.catalogued import prior_tool, provider_of
+from halo_lang.checks.catalogued import prior_tool
 from halo_lang.checks.walk import calls
 from halo_lang.nodes import Argument, Call, Declaration, Name
 from halo_lang.records import record
@@ -137,7 +137,7 @@ def _prior_call(call: Call, scope: Scope) -> Iterator[Group]:
 
 
 def _method_signature(tool: str, method: Name, scope: Scope) -> Signature | None:
-    spec = provider_of(tool, scope)
+    spec = scope.provider(tool)
     entry = spec.method(method.text) if spec is not None else None
     return entry.signature if entry is not None else None
 

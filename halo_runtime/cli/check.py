@@ -49,8 +49,14 @@ _FORMS = "text (for people, the default), json, github (annotations) or sarif."
 @click.argument("paths", metavar="FILE…|DIR|-", nargs=-1, required=True)
 @click.option("--format", "form", type=click.Choice([*FORMS]), metavar="FORM", help=_FORMS)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option(
+    "--connect", is_flag=True, help="Ask the servers of MCP tools what methods they have, and check calls by it."
+)
+@click.option("--env-file", metavar="FILE", help="Variables (NAME=value lines) for --connect.")
 @click.option("--watch", is_flag=True, help="Check again whenever something changes, until Ctrl-C.")
-def check(paths: tuple[str, ...], form: str | None, as_json: bool, watch: bool) -> int:
+def check(
+    paths: tuple[str, ...], form: str | None, as_json: bool, connect: bool, env_file: str | None, watch: bool
+) -> int:
     """Check programs without running them.
 
     A directory stands for all .halo files below it, - for stdin. Exit code 2 when there are errors, 0 with warnings
@@ -59,11 +65,24 @@ def check(paths: tuple[str, ...], form: str | None, as_json: bool, watch: bool) 
     if as_json and form not in (None, "json"):
         raise UsageError(f"--json and --format {form} cannot go together")
     chosen = "json" if as_json else form or "text"
+    if watch and connect:
+        raise UsageError("--watch and --connect cannot go together: every change would start the servers again")
+    if env_file is not None and not connect:
+        raise UsageError("--env-file is for --connect; nothing else in a check reads variables")
     if watch:
         return _watch(paths, chosen)
-    reports = [_report(path) for path in _each_once(paths)]
+    reports = _reports(_each_once(paths), connect, env_file)
     emit(sys.stdout, FORMS[chosen](reports, sys.stdout))
-    return ExitCode.REFUSED if count(reports)[Severity.ERROR] else ExitCode.COMPLETED
+    failed = count(reports)[Severity.ERROR] or any(report.unreached for report in reports)
+    return ExitCode.REFUSED if failed else ExitCode.COMPLETED
+
+
+def _reports(paths: Sequence[str], connect: bool, env_file: str | None) -> list[Report]:
+    if not connect:
+        return [_report(path) for path in paths]
+    from halo_runtime.cli.connecting import connected  # a check that asks nobody needs no runtime
+
+    return connected([_report(path) for path in paths], env_file)
 
 
 def _report(path: str) -> Report:
@@ -71,7 +90,7 @@ def _report(path: str) -> Report:
     if undecodable is not None:
         return Report(source, (undecodable,))
     analysis = analyse(source)
-    return Report(source, analysis.diagnostics, tuple(lacking(analysis.program)))
+    return Report(source, analysis.diagnostics, tuple(lacking(analysis.program)), analysis)
 
 
 def _each_once(paths: Sequence[str]) -> list[str]:

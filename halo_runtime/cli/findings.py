@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from halo_lang.diagnostics import Diagnostic, Severity, render, to_json
 from halo_lang.excerpt import visible
@@ -14,17 +14,26 @@ from halo_runtime.cli.output import paint, plural
 from halo_runtime.extras import Lacking, install_line
 from halo_runtime.json_types import JsonObject
 
+if TYPE_CHECKING:
+    from halo_lang import Analysis
+    from halo_runtime.probing import Probe
+
 MAX_BLOCKS = 100
 """Findings of one file that are shown to people."""
 
 
 @record
 class Report:
-    """The findings of one file, and the extras that it needs here before it can run."""
+    """The findings of one file, and the extras that it needs here before it can run.
+
+    `unreached` are the tools whose servers could not be asked for their methods; None where none was asked.
+    """
 
     source: Source
     diagnostics: tuple[Diagnostic, ...]
     lacking: tuple[Lacking, ...] = ()
+    analysis: Analysis | None = None
+    unreached: tuple[Probe, ...] | None = None
 
 
 def count(reports: Sequence[Report]) -> Counter[Severity]:
@@ -41,6 +50,7 @@ def document(reports: Sequence[Report]) -> JsonObject:
                 "path": report.source.path,
                 "diagnostics": [to_json(d, report.source) for d in report.diagnostics],
                 "lacking": [_lacking_json(lacking) for lacking in report.lacking],
+                **({} if report.unreached is None else {"unreached": [probe.to_json() for probe in report.unreached]}),
             }
             for report in reports
         ],
@@ -57,6 +67,7 @@ def text(reports: Sequence[Report], stream: TextIO | None, among: Sequence[Repor
     blocks = [block for report in reports for block in _blocks(report, stream)]
     clean = [f"{visible(report.source.path)}: no problems" for report in reports if not report.diagnostics]
     notes = [_note(report, lacking, stream) for report in reports for lacking in report.lacking]
+    notes += [_unreached(report, probe, stream) for report in reports for probe in report.unreached or ()]
     closing = summary(reports if among is None else among)
     return "\n\n".join([*blocks, *(["\n".join(lines)] if (lines := [*clean, *notes]) else []), closing])
 
@@ -73,6 +84,11 @@ def _note(report: Report, lacking: Lacking, stream: TextIO | None) -> str:
     verb = "needs" if len(lacking.needed_by) == 1 else "need"
     told = f"{needed_by} {verb} the extra `{lacking.extra}`, which is not installed: {install_line(lacking.extra)}"
     return f"{paint('info', 'note', stream)}: {visible(report.source.path)}: {told}"
+
+
+def _unreached(report: Report, probe: Probe, stream: TextIO | None) -> str:
+    told = f"{visible(probe.part)}: {visible(probe.problem or '')}"
+    return f"{paint('error', 'not checked', stream)}: {visible(report.source.path)}: {told}"
 
 
 def _lacking_json(lacking: Lacking) -> JsonObject:
