@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -206,7 +207,8 @@ async def _element(work: Work, selector: str) -> Locator:
     try:
         await found.first.wait_for(state="attached", timeout=seconds * 1000)
     except TimeoutError:
-        raise await _not_there(work, selector, seconds) from None
+        if await found.count() == 0:
+            raise await _not_there(work, selector, seconds) from None
     if await found.count() == 1:
         return found
     # What is meant is what can be seen, and pages keep hidden doubles of menus and forms.
@@ -268,8 +270,11 @@ async def _loaded(page: Page) -> None:
 
 async def _stop(page: Page) -> None:
     """Load no more of a page."""
+    from playwright.async_api import Error
+
     session = await page.context.new_cdp_session(page)
-    await session.send("Page.stopLoading")  # pyright: ignore[reportUnknownMemberType] - Playwright says `Dict`
+    with suppress(Error):  # there may be nothing to load any more
+        await session.send("Page.stopLoading")  # pyright: ignore[reportUnknownMemberType] - Playwright says `Dict`
     await session.detach()
 
 

@@ -84,6 +84,8 @@ class PageTool:
         if action is None:
             raise ToolError(f"there is no such method; there are {', '.join(ACTIONS)}")
         try:
+            if method == "goto":
+                await self._session.page()  # starting a browser takes its own time
             async with asyncio.timeout(self._seconds + _SPARE_SECONDS):
                 return await action(Work(args, self._session, self._keeper, self._seconds))
         except TimeoutError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
 from contextlib import aclosing, suppress
 from typing import Final
 from urllib.parse import urlsplit
@@ -112,7 +112,7 @@ class Proxy:
             if request.method == b"CONNECT":
                 await self._tunnel(client, request.target.decode("ascii"))
                 return
-            if not await self._forward(client, request) or not await client.again():
+            if not await self._forward(client, request) or not client.again():
                 return
 
     async def _tunnel(self, client: _Client, target: str) -> None:
@@ -170,7 +170,7 @@ class Proxy:
         try:
             if self._received >= self._max_page_bytes:
                 raise self._too_much()
-            return await self._exchange(client, request, target)
+            return await _unless(client.gone(), self._exchange(client, request, target))
         except ToolError as error:
             self._refuse(url.netloc, error)
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
@@ -181,6 +181,8 @@ class Proxy:
         assert self._pool is not None, "it was started"
         headers = _passed_on(request.headers.raw_items())
         content = client.body() if _FRAMES & {name.lower() for name, _ in headers} else None
+        if content is None:
+            await client.end_of_request()
         async with self._pool.stream(request.method, url, headers=headers, content=content) as response:
             # h11 frames anew what it sends, and httpcore has undone the framing of what it has received.
             headers = [
@@ -216,6 +218,7 @@ class _Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._whole = asyncio.Event()
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 18)
 
     async def request(self) -> h11.Request | None:
@@ -233,10 +236,19 @@ class _Client:
         while isinstance(event := await self._next(), h11.Data):
             yield bytes(event.data)
 
-    async def again(self) -> bool:
+    async def end_of_request(self) -> None:
+        """Take note that a request has no body."""
+        await self._next()
+
+    async def gone(self) -> None:
+        """Return when the browser has closed the connection, from the end of its request on."""
+        await self._whole.wait()
+        while data := await self._reader.read(_PIECE):
+            self._http.receive_data(data)  # of its next request
+
+    def again(self) -> bool:
         """Make ready for another request; false where the connection ends with this one."""
-        if self._http.their_state is h11.SEND_BODY:
-            await self._next()  # the end of a request without a body
+        self._whole.clear()
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             return False
         self._http.start_next_cycle()
@@ -272,9 +284,23 @@ class _Client:
     async def _next(self) -> h11.Event | type[h11.PAUSED]:
         while True:
             event = self._http.next_event()
+            if isinstance(event, h11.EndOfMessage):
+                self._whole.set()
             if event is h11.PAUSED or isinstance(event, h11.Event):
                 return event
             self._http.receive_data(await self._reader.read(_PIECE))
+
+
+async def _unless(gone: Coroutine[None, None, None], work: Coroutine[None, None, bool]) -> bool:
+    """Do `work` as long as somebody waits for it; whether it was done."""
+    leaving, working = asyncio.ensure_future(gone), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((leaving, working), return_when=asyncio.FIRST_COMPLETED)
+        return working.done() and working.result()
+    finally:
+        for one in (leaving, working):
+            one.cancel()
+        await asyncio.gather(leaving, working, return_exceptions=True)
 
 
 def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

@@ -90,7 +90,15 @@ class Session:
         """Close the page, whatever it is doing."""
         page = self._page
         self._lose(reason, page)
-        if page is not None and not await _bounded(page.close()):
+        if page is None:
+            return
+        closing = asyncio.ensure_future(_bounded(page.close()))
+        try:
+            answered = await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await closing  # a page that nobody closes would go on
+            raise
+        if not answered:
             await self._held.aclose()
 
     async def version(self) -> str:
