@@ -29,6 +29,8 @@ AT_ONCE: Final = 4
 CONNECT_SECONDS: Final = 10
 LOCK_SECONDS: Final = 10.0
 """How long a statement waits for a lock."""
+GRACE_SECONDS: Final = 5.0
+"""How much longer than a statement may take its answer is waited for."""
 IDLE_SECONDS: Final = 60.0
 """How long a transaction may stay open without a statement; a broken client holds its locks no longer."""
 
@@ -56,7 +58,7 @@ class Connections:
                 reused = bool(self._idle)
                 connection = await self._connection()
                 try:
-                    async with self._lent(connection):
+                    async with self._lent(connection), self._patience():
                         return await self._alone(connection, work)
                 except OperationalError:
                     if not (reused and connection.closed):
@@ -66,10 +68,14 @@ class Connections:
         """The result of `work`, in a transaction that is committed at its end, or taken back where it fails."""
         async with self._slots:
             connection = await self._begun()
-            async with self._lent(connection):
+            async with self._lent(connection), self._patience():
                 result = await work(connection)
                 await connection.execute("COMMIT")
                 return result
+
+    def _patience(self) -> asyncio.Timeout:
+        """How long an answer is waited for in case it does not come at all; the server's own limit is shorter."""
+        return asyncio.timeout(self._seconds + GRACE_SECONDS)
 
     async def close(self) -> None:
         """Close those that are not in use; those in use are closed when they are given back."""
@@ -91,7 +97,7 @@ class Connections:
                 await connection.close()
             raise
         finally:
-            idle = connection.info.transaction_status is TransactionStatus.IDLE
+            idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
             if idle and not connection.closed and not self._closed:
                 self._idle.append(connection)
             else:
@@ -183,7 +189,7 @@ async def _take_back(connection: Connection) -> None:
     from psycopg import Error
     from psycopg.pq import TransactionStatus
 
-    if connection.info.transaction_status is TransactionStatus.IDLE:
+    if connection.pgconn.transaction_status == TransactionStatus.IDLE:
         return
     try:
         await connection.execute("ROLLBACK")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, is_list, is_object
 from halo_runtime.prompts import cut
-from halo_runtime.tools.sql.connections import Connections
+from halo_runtime.tools.sql.connections import GRACE_SECONDS, Connections
 from halo_runtime.tools.sql.failures import broken, refused
 from halo_runtime.tools.sql.functions import Functions
 from halo_runtime.tools.sql.grammar import check_execute, check_explain, check_query
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GRACE_SECONDS: Final = 5.0
-"""How much longer than the server's own limit an answer is waited for, in case it does not come at all."""
 _CHUNK: Final = 100
 """Rows that arrive together; so many more than the limit are read at most."""
 
@@ -126,10 +123,9 @@ class Postgres:
         from psycopg import Error
 
         try:
-            async with asyncio.timeout(self._seconds + _GRACE_SECONDS):
-                return await work
+            return await work
         except TimeoutError:
-            silent = ConnectionError(f"no answer in {self._seconds + _GRACE_SECONDS:g} s")
+            silent = ConnectionError(f"no answer in {self._seconds + GRACE_SECONDS:g} s")
             raise broken(silent, wrote=wrote) from None
         except UnicodeError:
             raise ToolError("a text is not valid Unicode; what is no text belongs into bytea") from None

@@ -7,6 +7,7 @@ comments only. Where they are read wrongly a statement fails; a value can never 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import regex
@@ -55,6 +56,38 @@ _SCANNERS: Final[Mapping[Dialect, regex.Pattern[str]]] = {
 }
 
 
+class _Piece(NamedTuple):
+    """A part of a statement, as written. A placeholder has a `name` where it goes by one."""
+
+    kind: Literal["plain", "quoted", "foreign", "stuck", "value", "json"]
+    written: str
+    name: str | None = None
+
+
+@lru_cache(maxsize=512)
+def _pieces(text: str, dialect: Dialect) -> tuple[_Piece, ...]:
+    """A statement cut at what may be or hold a placeholder. Kept, as a run sends the same few again and again."""
+    pieces: list[_Piece] = []
+    end = 0
+    for found in _SCANNERS[dialect].finditer(text):
+        pieces += [_Piece("plain", text[end : found.start()]), _piece(found)]
+        end = found.end()
+    return (*pieces, _Piece("plain", text[end:]))
+
+
+def _piece(found: regex.Match[str]) -> _Piece:
+    written = found[0]
+    if found["comment"] is not None:
+        return _Piece("plain", written)
+    if found["literal"] is not None or found["percent"] is not None:
+        return _Piece("quoted", written)
+    if found["foreign"] is not None:
+        return _Piece("foreign", written)
+    if found["stuck"] is not None:
+        return _Piece("stuck", written)
+    return _Piece("json" if found["json"] is not None else "value", written, found["name"])
+
+
 class Value(NamedTuple):
     """A value to bind. `as_json`: the statement takes it as JSON (`%s::jsonb`), not as an array."""
 
@@ -88,10 +121,12 @@ def _check_text(text: str) -> None:
         raise ToolError("the statement is empty")
     if "\0" in text:
         raise ToolError("the statement holds a NUL character")
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise ToolError("the statement must be valid Unicode text; it holds half a surrogate pair")
     if len(text) > MAX_CHARS:
         raise ToolError(f"the statement has over {MAX_CHARS:,} characters; give long values in params")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolError("the statement must be valid Unicode text; it holds half a surrogate pair") from None
 
 
 class _Binding:
@@ -115,33 +150,29 @@ class _Binding:
         self._used = 0
 
     def statement(self) -> Statement:
-        parts: list[str] = []
-        end = 0
-        for found in _SCANNERS[self._dialect].finditer(self._text):
-            parts.append(self._text[end : found.start()])
-            parts.append(self._replacement(found))
-            end = found.end()
-        parts.append(self._text[end:])
+        text = "".join(self._replacement(piece) for piece in _pieces(self._text, self._dialect))
         if not self._by_name and self._used != len(self._list):
             raise ToolError(
                 f"params has {len(self._list)} values for {self._used} placeholders; placeholders are %s without quotes"
             )
-        return Statement("".join(parts), tuple(self._values))
+        return Statement(text, tuple(self._values))
 
-    def _replacement(self, found: regex.Match[str]) -> str:
-        written = found[0]
-        if found["comment"] is not None:
-            return written
-        if found["literal"] is not None or found["percent"] is not None:
-            # As in Python's drivers: `%%` is a percent sign, but only where there are values to bind.
-            return written.replace("%%", "%") if self._given else written
-        if found["foreign"] is not None:
-            raise ToolError(
-                f"placeholders are %s, or %(name)s with params by name, not {written}; params has their values"
-            )
-        if found["stuck"] is not None:
-            raise ToolError(f"`{written}` is no placeholder; write a space behind the % that divides")
-        return self._placeholder(found["name"], found["json"] is not None)
+    def _replacement(self, piece: _Piece) -> str:
+        written = piece.written
+        match piece.kind:
+            case "plain":
+                return written
+            case "quoted":
+                # As in Python's drivers: `%%` is a percent sign, but only where there are values to bind.
+                return written.replace("%%", "%") if self._given else written
+            case "foreign":
+                raise ToolError(
+                    f"placeholders are %s, or %(name)s with params by name, not {written}; params has their values"
+                )
+            case "stuck":
+                raise ToolError(f"`{written}` is no placeholder; write a space behind the % that divides")
+            case _:
+                return self._placeholder(piece.name, piece.kind == "json")
 
     def _placeholder(self, name: str | None, as_json: bool) -> str:
         key = self._key(name)
