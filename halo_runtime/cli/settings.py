@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
@@ -17,6 +17,7 @@ from halo_runtime.json_types import Json, JsonObject
 if TYPE_CHECKING:
     from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.runtime import Runtime
+    from halo_runtime.store.files import FileRunStore
     from halo_runtime.store.stored import StoredRun
 
 Command = TypeVar("Command", bound=Callable[..., int])
@@ -104,8 +105,8 @@ class Settings:
         from halo_runtime.models.scripted import ScriptedModel
         from halo_runtime.runtime import Runtime
 
-        kept: JsonObject = {} if going_on is None else going_on.header["options"]
         store = run_store() if going_on is None else store_of(str(going_on.path))
+        kept: JsonObject = {} if going_on is None else _options_of(going_on, store)
         env = environment(self.env_file or kept.get("envFile"), os.environ)
         script = self.replies if self._says_who_answers else kept.get("replies")
         replies = None if script is None else ScriptedModel(script)
@@ -145,6 +146,14 @@ class Settings:
             if getattr(self, first) is not None and getattr(self, second) is not None:
                 options = f"{_flag(first)} and {_flag(second)}"
                 raise UsageError(f"{options} exclude each other", hint=hint)
+
+
+def _options_of(run: StoredRun, store: FileRunStore) -> JsonObject:
+    """The options that a run was started with, with what is kept out of its journal back in its replies."""
+    from halo_runtime.policies.edge import revealed
+
+    options, memory = run.header["options"], store.vault(run.run_id).load()
+    return options if memory is None else cast("JsonObject", revealed(options, memory))
 
 
 def run_options(command: Command) -> Command:

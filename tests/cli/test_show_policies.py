@@ -68,3 +68,15 @@ def test_progress_tells_of_what_was_stopped_and_changed_and_of_nothing_else(caps
     assert told[0] == "policy House: Redact(Email) redact at input"
     assert len(told) == 5
     assert not any("allow" in line for line in told)
+
+
+def test_replies_that_a_run_goes_on_with_are_those_that_it_was_started_with(capsys: Captured) -> None:
+    program = PROGRAM.replace("|> Clerk.answer()", '|! yield("Go on?") |> Clerk.answer()')
+    Path("main.halo").write_text(program.replace(' & Block("phoenix") & Audit(MaxLength(3))', ""))
+    Path("replies.json").write_text(json.dumps({"Clerk.read": "fine", "Clerk.answer": "Ask zoe@example.com."}))
+    main(["run", "main.halo", "-i", TEXT, "--replies", "replies.json", "--no-input", "--quiet"])
+    capsys.readouterr()
+    (journal,) = Path(".halo/checkpoints").glob("*.jsonl")
+    assert "zoe@example.com" not in journal.read_text()
+    assert main(["resume", journal.stem, "--answer", "yes", "--quiet"]) == 0
+    assert capsys.readouterr().out == "Ask [EMAIL_2].\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from halo_runtime.errors import ConfigError
 from halo_runtime.policies import rule_factory
-from halo_runtime.policies.detection import KINDS, expanded, find
+from halo_runtime.policies.detection import KINDS, expanded, find, ner
 from halo_runtime.policies.vault import Vault, apart
 
 ALL = expanded(["PII", "Secrets"])
@@ -226,7 +226,8 @@ def test_json_stays_json(text: str, told: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["Name", "Address"])
-def test_without_models_names_stop_the_run_before_it_starts(kind: str) -> None:
+def test_without_models_names_stop_the_run_before_it_starts(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ner, "MODEL", "no_such_model")
     with pytest.raises(ConfigError, match=r"pip install 'halo-workbench\[ner\]'"):
         rule_factory("Redact")({"kinds": [kind]})
 
