@@ -320,5 +320,7 @@ def action_problem(error: Error, session: Session, seconds: float) -> ToolError:
     if is_gone(error):
         return ToolError(f"{session.lost}; go to it again with goto", retryable=True)
     if isinstance(error, TimeoutError):
-        return ToolError(f"could not be done within {seconds:g} s: {hindrance(error) or told(error)}", retryable=True)
+        return ToolError(
+            f"could not be done within {seconds:g} s: {hindrance(error) or 'the page does not answer'}", retryable=True
+        )
     return ToolError(told(error))

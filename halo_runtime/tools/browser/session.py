@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 CLOSE_SECONDS: Final = 5.0
 """How long a browser may take to end in order."""
 MAX_REFUSED: Final = 20
+ANSWER_SECONDS: Final = 2.0
+"""How long a page may take to say a word before it is taken for one that never will."""
 
 _NO_CALLS: Final = (
     "for (const name of ['RTCPeerConnection', 'webkitRTCPeerConnection', 'WebTransport']) delete window[name]"
@@ -56,7 +58,9 @@ class Session:
         self.lost = "no page is open"
 
     async def page(self) -> Page:
-        """The page, a new one where there is none, in a new browser where that is gone. Raises ToolError."""
+        """A page that answers: a new one where there is none, in a new browser where that is gone. Raises ToolError."""
+        if self._page is not None and not await _bounded(self._page.evaluate("0"), ANSWER_SECONDS):
+            await self.drop_page("the page did not answer any more")  # its own scripts would hold up the next one, too
         if self._page is None:
             context = await self._context()
             page = await context.new_page()
@@ -207,12 +211,12 @@ async def _bounded_close(browser: Browser) -> None:
     await _bounded(browser.close())
 
 
-async def _bounded(work: Awaitable[None]) -> bool:
+async def _bounded(work: Awaitable[object], seconds: float = CLOSE_SECONDS) -> bool:
     """Take leave of something that may be gone already; false where it did not answer in time."""
     from playwright.async_api import Error
 
     try:
-        async with asyncio.timeout(CLOSE_SECONDS):
+        async with asyncio.timeout(seconds):
             with suppress(Error):
                 await work
     except TimeoutError:
