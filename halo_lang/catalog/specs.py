@@ -18,7 +18,8 @@ class ProviderSpec:
     `open_methods`: a name that is not listed is a path or comes from the server, so it is never unknown (HL301).
     `extra` is the package extra that brings what it needs, None when a bare install has it. `changes_if` is the
     setting, with its value, without which nothing can be changed; None where nothing needs to be allowed. `listed`: the
-    provider asks its server which methods there are when they are offered to a model (`SelfDescribing`).
+    provider asks its server which methods there are when they are offered to a model (`SelfDescribing`). `unasked` are
+    the methods that `tools: auto` does not offer: what the engine does by itself where such a tool is equipped.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ProviderSpec:
     extra: str | None = None
     changes_if: tuple[str, bool] | None = None
     listed: bool = False
+    unasked: tuple[str, ...] = ()
 
     def method(self, name: str) -> Method | None:
         """The method written `name`, in snake_case or camelCase; an open provider has one for every name."""
@@ -47,6 +49,22 @@ class ProviderSpec:
             return False
         methods = (*self.methods, self.open_methods) if self.open_methods is not None else self.methods
         return any(method.effect != "read" for method in methods)
+
+    @property
+    def changes_unasked(self) -> bool:
+        """Whether something that changes something is among what `tools: auto` offers."""
+        if self.open_methods is not None or self.listed:
+            return True
+        return any(method.effect != "read" and method.name not in self.unasked for method in self.methods)
+
+    def offered(self, settings: Mapping[str, object], *, auto: bool) -> tuple[Method, ...]:
+        """The methods that a model is offered of a tool with these settings: those that work; `auto`: unasked."""
+        can_change = self.changes_if is None or self.can_change(settings)
+        return tuple(
+            method
+            for method in self.methods
+            if (can_change or method.effect == "read") and not (auto and method.name in self.unasked)
+        )
 
     @cached_property
     def _spellings(self) -> dict[str, Method]:

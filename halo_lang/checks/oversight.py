@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from halo_lang import nodes
+from halo_lang import catalog, nodes
 from halo_lang.checks.whole import AUTO, Finding, Whole, spending_rules
 from halo_lang.diagnostics import Diagnostic, Related, Severity
 from halo_lang.nodes import Agent
@@ -28,7 +28,7 @@ def unguarded_agents(whole: Whole) -> Iterator[Finding]:
         if found is None or found.kind is not Kind.AGENT or found.requires:
             continue
         chosen = found.equips if AUTO in tools else found.equips & tools
-        changing = sorted(tool for tool in chosen if _changes(tool, whole))
+        changing = sorted(tool for tool in chosen if _changes(tool, whole, auto=tool not in tools))
         if changing:
             yield partial(_unguarded, name, changing)
 
@@ -47,9 +47,13 @@ def unpriced_budgets(whole: Whole) -> Iterator[Finding]:
     yield from (partial(_uncounted, policy, agents) for policy, agents in unpriced.items())
 
 
-def _changes(tool: str, whole: Whole) -> bool:
+def _changes(tool: str, whole: Whole, *, auto: bool) -> bool:
+    """Whether an agent that is offered a tool may change something with it."""
     found = whole.symbols.interfaces.get(tool)
-    return found is not None and found.changes
+    if found is None or not found.changes:
+        return False
+    spec = catalog.provider(found.provider)
+    return not auto or spec is None or spec.changes_unasked
 
 
 def _unguarded(name: str, tools: Sequence[str], whole: Whole) -> Iterator[Diagnostic]:

@@ -6,6 +6,7 @@ A stage kind is one entry in `_COMPILERS`; a callee kind one in `_CALLS`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from halo_lang import catalog, nodes, parse_condition
@@ -70,7 +71,7 @@ class PipelineCompiler:
 
     def info(self, kind: str, label: str, span: Span, *made_of: object) -> StageInfo:
         """The info of the stage that comes next; `made_of` are the nodes that say all of it."""
-        return StageInfo(len(self.stages), kind, label, self.plan.place(self.node, span, label), made_of)
+        return StageInfo(len(self.stages), kind, label, partial(self.plan.place, self.node, span, label), made_of)
 
     def call(self, node: nodes.Call, *, makes_output: bool = False) -> Call:
         """The compiled call; `makes_output` where its result is the pipeline's output."""
@@ -183,7 +184,7 @@ def _agent_call(compiler: PipelineCompiler, node: nodes.Call, makes_output: bool
         parameters=parameters,
         settings=compiled,
         first_tool=None if tool is None else _first_tool(plan, node.method.text, tool),
-        functions=tuple(_functions(plan, _offered(agent.tools, tools))),
+        functions=tuple(_functions(plan, _offered(agent.tools, tools), auto=_is_auto(tools))),
         json_asked=schema is not None
         or asks_for_json(_static_texts(named, positional, agent.system_text if system else ""))
         or _requires_json(plan, agent.policies),
@@ -221,16 +222,26 @@ def _offered(equipped: tuple[str, ...], node: nodes.ArgumentValue | None) -> lis
     if isinstance(node, nodes.ListValue):
         tools = (item.root for item in node.items if isinstance(item, nodes.Path))
     elif isinstance(node, nodes.Path) and node.root != "none":
-        tools = equipped if node.root == "auto" else (node.root,)
+        tools = equipped if _is_auto(node) else (node.root,)
     return list(dict.fromkeys(tools))
 
 
-def _functions(plan: Plan, tools: Iterable[str]) -> Iterator[OfferedFunction]:
-    """The functions of tools, as far as the catalogue has their methods."""
+def _is_auto(node: nodes.ArgumentValue | None) -> bool:
+    return isinstance(node, nodes.Path) and node.root == "auto"
+
+
+def _switches(provider: nodes.Provider) -> dict[str, bool]:
+    """The settings of a declaration that are true or false."""
+    named = ((argument.name.text, argument.value) for argument in provider.args if argument.name is not None)
+    return {name: value.value for name, value in named if isinstance(value, nodes.Boolean)}
+
+
+def _functions(plan: Plan, tools: Iterable[str], *, auto: bool) -> Iterator[OfferedFunction]:
+    """The functions of tools, as far as the catalogue has their methods and the tools' settings let them work."""
     names: list[str] = []
     for tool in tools:
         spec = plan.provider(tool)
-        for method in spec.methods if spec else ():
+        for method in spec.offered(_switches(plan.declaration(tool, nodes.Provider)), auto=auto) if spec else ():
             names.append(distinct_name(tool, method.name, names))
             yield OfferedFunction(tool, method, ToolSpec(names[-1], method.doc, method.signature.json_schema()))
 

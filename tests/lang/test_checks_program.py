@@ -236,6 +236,12 @@ def test_only_calls_that_the_agent_chooses_itself_count(agent: str, call: str, m
     assert marked(f"{KV}{agent}\n  equips Memory\n{MAIN} |> {call}") == marks
 
 
+@pytest.mark.parametrize(("tools", "codes"), [("auto", []), ("[T]", ["HL509"])])
+def test_a_history_that_is_only_equipped_is_not_the_agents_to_change(tools: str, codes: list[str]) -> None:
+    text = f'store T : File("chat.jsonl")\n{BOT}  equips T\n{MAIN} |> Bot.go(tools: {tools})'
+    assert [code.partition(" ")[0] for code in found(text)] == codes
+
+
 def test_any_policy_will_do() -> None:
     assert marked(f"{KV}{LIMIT}{BOT}  equips Memory\n  requires Limit\n{MAIN} |> Bot.go(tools: [Memory])") == []
 

@@ -200,6 +200,24 @@ def test_functions_are_offered_with_their_schemas_and_the_reply_has_one() -> Non
     assert document["jsonAsked"] is True
 
 
+@pytest.mark.parametrize(
+    ("tool", "tools", "offered"),
+    [
+        ('File("c.jsonl")', "auto", ["read"]),
+        ('File("c.jsonl")', "[Sh]", ["append", "read", "clear"]),
+        ('Workspace(".")', "auto", ["read", "list", "glob", "search", "stat"]),
+        ('Workspace(".")', "[Sh]", ["read", "list", "glob", "search", "stat"]),
+        ('SQL("sqlite:///a.db")', "auto", ["query", "schema", "explain"]),
+        ('SQL("sqlite:///a.db", readOnly: false)', "auto", ["query", "execute", "schema", "explain"]),
+        ("KV", "auto", ["get", "set", "delete", "list", "incr", "cas"]),
+    ],
+)
+def test_what_cannot_work_or_was_not_meant_is_not_offered(tool: str, tools: str, offered: list[str]) -> None:
+    text = AGENT.replace('Bash(allow: ["*"])', tool)
+    (preview,) = previews(f"{text}pipeline Main(topic: Any) -> Result: 1 |> A.go(tools: {tools})")
+    assert [one["name"].removeprefix("Sh_") for one in preview.to_json()["tools"]] == offered
+
+
 def test_what_the_family_leaves_out_is_said() -> None:
     text = "agent C [anthropic/claude-opus-5-1, temp: 1]\npipeline Main(x: Any) -> Result: x |> C.go()"
     assert previews(text)[0].warnings == ("claude-opus-5-1 does not take temperature; it was left out",)

@@ -100,6 +100,7 @@ FILE = ProviderSpec(
     ),
     "A conversation history; an agent that equips it goes on where it was.",
     'store Chat : File("chat.jsonl", maxTurns: 20)',
+    unasked=("append", "clear"),
 )  # fmt: skip
 
 _ID = required("id", "string", "The entry's id.")
