@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -89,10 +90,10 @@ def _parameters(signature: Signature) -> Iterator[str]:
 
 def _about(parameter: Parameter) -> str:
     parts = [parameter.doc]
-    if parameter.required:
+    if parameter.required and not parameter.flows:
         parts.append("Needed.")
     elif parameter.default is not None:
-        parts.append(f"Left out: {parameter.default}.")
+        parts.append(f"Left out: {json.dumps(parameter.default, ensure_ascii=False)}.")
     if parameter.variables:
         parts.append(f"Left out, it is read from {' or '.join(parameter.variables)}.")
     return " ".join(part for part in parts if part)

@@ -102,8 +102,7 @@ async def test_the_closest_entries_of_an_equipped_store_stand_in_the_prompt(fill
     result, _ = await play(filled, f"{STORE}{AGENT}{MAIN}Bot.answer()", x="is money back in a week?")
     assert prompt_of(result) == (
         "Task: answer\n\nInput:\nis money back in a week?\n\nContext (Docs):\n"
-        '{"id":"refunds","text":"money comes back in five days","metadata":{"page":1}}\n'
-        '{"id":"hours","text":"we are closed on sundays"}'
+        '[refunds] {"page":1}\nmoney comes back in five days\n[hours]\nwe are closed on sundays'
     )
 
 
@@ -297,5 +296,5 @@ def test_a_prompt_is_shown_with_the_matches_that_it_will_have(
         return capsys.readouterr().out
 
     assert "Context (Docs):\n{{Docs.search}}" in shown()
-    section = 'Context (Docs):\n{"id":"refunds","text":"money comes back in five days","metadata":{"page":1}}'
+    section = 'Context (Docs):\n[refunds] {"page":1}\nmoney comes back in five days'
     assert section in shown("-i", f"Docs.search=[{FILL}]")

@@ -16,10 +16,10 @@ from halo_runtime.engine.expressions import Scope
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import examine
 from halo_runtime.engine.plan import Plan
-from halo_runtime.json_types import Json, JsonObject, is_list, is_object
+from halo_runtime.json_types import Json, is_list, is_object
 from halo_runtime.policies.base import Examined, PolicyCall
 from halo_runtime.prompts import StoreMatches
-from halo_runtime.values import text_of
+from halo_runtime.values import compact, text_of
 
 if TYPE_CHECKING:
     from halo_runtime.engine.calls.agent import AgentCall
@@ -90,10 +90,12 @@ def shown_matches(library: Library, entries: Json) -> StoreMatches:
 
 
 def _shown(entry: Json) -> Json:
+    """`[id] {metadata}` on a line, then the text as it is: escaped, as JSON has it, models read it badly."""
     if not is_object(entry):
         return entry
-    shown: JsonObject = {name: entry[name] for name in ("id", "text", "metadata") if entry.get(name)}
-    return shown
+    metadata = entry.get("metadata")
+    about = f" {compact(metadata)}" if metadata else ""
+    return f"[{entry['id']}]{about}\n{entry['text']}"
 
 
 async def _allowed(frame: Frame, path: str, call: AgentCall, guarded: PolicyCall, query: str) -> str:
