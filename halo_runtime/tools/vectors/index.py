@@ -88,14 +88,13 @@ class Index:
         table = self._opened(make=False)
         return [] if table is None else table.sources()
 
-    def check(self) -> int:
-        """How many entries there are that the store's model can be compared with. ToolError for another's."""
+    def check(self) -> bool:
+        """Whether there are entries, which the store's model can be compared with. ToolError for another's."""
         table = self._opened(make=False)
         if table is None:
-            return 0
+            return False
         with table.reading():
-            self._check_space(table, None)
-            return table.count()
+            return self._check_space(table, None) is not None
 
     def search(self, wanted: Wanted, stop: Stop) -> list[Match]:
         """The closest entries, best first."""
@@ -136,13 +135,11 @@ class Index:
         """Bring the vectors in memory to where the file is."""
         known = self._known
         if known is None or (known.model, known.dimension) != (space.model, space.dimension):
-            self._matrix = Matrix(space.dimension)
+            self._matrix = Matrix(space.dimension, room=table.count())
         elif known.removals != space.removals:
             self._matrix.keep(table.numbers())
-        seqs, blobs = table.later_than(self._matrix.last)
-        if seqs:
-            rows = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(seqs), space.dimension)
-            self._matrix.add(seqs, rows)
+        for seqs, blob in table.later_than(self._matrix.last):
+            self._matrix.add(seqs, np.frombuffer(blob, dtype="<f4").reshape(len(seqs), space.dimension))
         self._known = space
 
     # --- writing --------------------------------------------------------------------------------------------------
@@ -189,7 +186,7 @@ class Index:
     def _check_space(self, table: Table, dimension: int | None) -> Space | None:
         """What the namespace notes, None while it has no entries. ToolError where its vectors are of another model."""
         space = table.space()
-        if space is None or table.count() == 0:
+        if space is None or table.is_empty():
             return None
         if space.model == self._model and dimension in (None, space.dimension):
             return space

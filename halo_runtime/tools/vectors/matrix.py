@@ -27,11 +27,11 @@ def unit(rows: Sequence[Sequence[float]] | Vectors) -> Vectors:
 
 
 class Matrix:
-    """Rows by their sequence numbers, which grow: a row that comes later has a larger one."""
+    """Rows by their sequence numbers: a row that comes later has a larger one. `room` is for how many rows at first."""
 
-    def __init__(self, dimension: int) -> None:
-        self._rows: Vectors = np.empty((0, dimension), dtype=np.float32)
-        self._seqs: Numbers = np.empty(0, dtype=np.int64)
+    def __init__(self, dimension: int, room: int = 0) -> None:
+        self._rows: Vectors = np.empty((room, dimension), dtype=np.float32)
+        self._seqs: Numbers = np.empty(room, dtype=np.int64)
         self._size = 0
 
     def __len__(self) -> int:

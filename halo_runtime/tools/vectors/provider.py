@@ -81,7 +81,8 @@ class VectorStore:
     async def probe(self) -> str:
         """Count the entries, and hold their model against the declared one. Raises ToolError."""
         embedder = await self._opened()
-        count = await self._do(lambda index, stop: index.check())
+        await self._do(lambda index, stop: index.check())
+        count = await self._do(lambda index, stop: index.count())
         return f"{count} entries in {self._settings.shown}, embedded by {embedder.model}"
 
     async def close(self) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from halo_lang.records import record
 from halo_runtime.errors import ToolError
@@ -35,6 +35,10 @@ CREATE INDEX IF NOT EXISTS halo_vectors_by_source ON halo_vectors (namespace, so
 _ENTRY: Final = "id, text, metadata, source"
 _AT_ONCE: Final = 500
 """Values of one statement; SQLite takes a thousand at least."""
+_ROWS: Final = 4096
+"""Vectors that are read together."""
+
+T = TypeVar("T")
 
 
 @record
@@ -98,6 +102,11 @@ class Table:
         """How many entries there are."""
         return self._value("SELECT count(*) FROM halo_vectors WHERE namespace = ?", self._namespace)
 
+    def is_empty(self) -> bool:
+        """Whether there is no entry; counting them all takes long."""
+        query = "SELECT EXISTS (SELECT 1 FROM halo_vectors WHERE namespace = ?)"
+        return not self._value(query, self._namespace)
+
     def get(self, id_: str) -> Entry | None:
         """The entry with an id."""
         row = self._connection.execute(
@@ -108,9 +117,7 @@ class Table:
     def entries(self, seqs: Sequence[int]) -> dict[int, Entry]:
         """The entries with these numbers."""
         found: dict[int, Entry] = {}
-        for start in range(0, len(seqs), _AT_ONCE):
-            part = seqs[start : start + _AT_ONCE]
-            marks = ", ".join("?" * len(part))
+        for part, marks in _parts(seqs):
             rows = self._connection.execute(f"SELECT seq, {_ENTRY} FROM halo_vectors WHERE seq IN ({marks})", part)
             found |= {row[0]: _entry(row[1:]) for row in rows}
         return found
@@ -120,12 +127,13 @@ class Table:
         rows = self._connection.execute("SELECT seq FROM halo_vectors WHERE namespace = ?", (self._namespace,))
         return [row[0] for row in rows]
 
-    def later_than(self, seq: int) -> tuple[list[int], list[bytes]]:
-        """Numbers and vectors of the entries that came after a number, in order."""
-        rows = self._connection.execute(
+    def later_than(self, seq: int) -> Iterator[tuple[list[int], bytes]]:
+        """Numbers and vectors of the entries that came after a number, in order, some at a time."""
+        found = self._connection.execute(
             "SELECT seq, vector FROM halo_vectors WHERE namespace = ? AND seq > ? ORDER BY seq", (self._namespace, seq)
-        ).fetchall()
-        return [row[0] for row in rows], [row[1] for row in rows]
+        )
+        while rows := found.fetchmany(_ROWS):
+            yield [row[0] for row in rows], b"".join([row[1] for row in rows])
 
     def sources(self) -> list[str]:
         """The files that entries were taken from."""
@@ -175,9 +183,9 @@ class Table:
 
     def _remove(self, column: str, values: Sequence[str]) -> int:
         removed = 0
-        for value in values:
+        for part, marks in _parts(values):
             done = self._connection.execute(
-                f"DELETE FROM halo_vectors WHERE namespace = ? AND {column} = ?", (self._namespace, value)
+                f"DELETE FROM halo_vectors WHERE namespace = ? AND {column} IN ({marks})", (self._namespace, *part)
             )
             removed += done.rowcount
         if removed:
@@ -188,6 +196,13 @@ class Table:
 
     def _value(self, query: str, *values: str) -> int:
         return self._connection.execute(query, values).fetchone()[0]
+
+
+def _parts(values: Sequence[T]) -> Iterator[tuple[Sequence[T], str]]:
+    """Values as many as a statement takes, with the marks that stand for them."""
+    for start in range(0, len(values), _AT_ONCE):
+        part = values[start : start + _AT_ONCE]
+        yield part, ", ".join("?" * len(part))
 
 
 def _entry(row: Sequence[str]) -> Entry:
