@@ -177,10 +177,13 @@ class Signature:
     any_of: tuple[str, ...] = ()
     by_name: dict[str, Parameter] = field(init=False, repr=False, compare=False)
     """Each parameter under its name and its aliases."""
+    slots: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The names of the parameters that positional arguments are for."""
 
     def __post_init__(self) -> None:
         names = {name: p for p in self.parameters for name in (p.name, *p.aliases)}
         object.__setattr__(self, "by_name", names)
+        object.__setattr__(self, "slots", tuple(p.name for p in self.parameters if not p.named_only))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,13 +199,12 @@ class Signature:
 
     def bind(self, positional: Sequence[Value], named: Mapping[str, Value]) -> Bound[Value]:
         """Give each argument to its parameter; never raises, what does not fit is in `problems`."""
-        slots = [p for p in self.parameters if not p.named_only]
-        arguments = {p.name: value for p, value in zip(slots, positional, strict=False)}
-        further = tuple(positional[len(slots) :])
+        arguments = dict(zip(self.slots, positional, strict=False))
+        further = tuple(positional[len(self.slots) :])
         problems: list[Problem] = []
         extra: dict[str, Value] = {}
         if self.rest is None:
-            problems += [Problem("surplus", "", len(slots) + i) for i in range(len(further))]
+            problems += [Problem("surplus", "", len(self.slots) + i) for i in range(len(further))]
             further = ()
         for name, value in named.items():
             parameter = self.by_name.get(name)
@@ -220,11 +222,10 @@ class Signature:
 
     def _missing(self, arguments: Mapping[str, object], rest: Sequence[object]) -> list[Problem]:
         missing = [Problem("missing", p.name) for p in self.parameters if p.required and p.name not in arguments]
-        given = set(arguments)
-        if self.rest is not None and rest:
-            given.add(self.rest.name)
-        if self.any_of and not given.intersection(self.any_of):
-            missing.append(Problem("missing", self.any_of[0]))
+        if self.any_of:
+            given = {*arguments, *((self.rest.name,) if self.rest is not None and rest else ())}
+            if not given.intersection(self.any_of):
+                missing.append(Problem("missing", self.any_of[0]))
         return missing
 
     def json_schema(self) -> dict[str, object]:

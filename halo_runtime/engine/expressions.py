@@ -132,6 +132,8 @@ def compile_value(node: nodes.ArgumentValue, declared: frozenset[str]) -> Expres
 
 def compile_text(text: str) -> Expression:
     """The expression of a string literal's text: a constant unless it has placeholders."""
+    if "{{" not in text:
+        return Constant(text)
     template = compile_template(text)
     return Constant(text) if template.is_constant else Filled(template)
 

@@ -141,8 +141,7 @@ class Frame:
         return Step(
             frame=self.path,
             pipeline=self.plan.name,
-            index=stage.info.index,
-            line=stage.info.place.line,
+            info=stage.info,
             arguments=self.input,
             current=value if item else self.current,
             stored={} if item else self.stored,

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime import errors
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.models.base import Usage
+
+if TYPE_CHECKING:
+    from halo_runtime.engine.plan import StageInfo
 
 EffectKind: TypeAlias = Literal["model", "tool", "human", "event", "clock", "random", "control"]
 Outcome: TypeAlias = Literal["done", "failed", "cancelled"]
@@ -131,9 +134,8 @@ class Recorder(Protocol):
 class StageEntry:
     """One entry of the trace with what a reader needs to see the run as it was then.
 
-    `seq` and `hash` are the trace's. `frame` is the path of the pipeline call, `pipeline` its name and `index` the
-    stage's number there; `arguments` are the call's. `current` flows on, `stored` is what was written to the
-    results, by name (`summary`, `Bot.answer`).
+    `seq` and `hash` are the trace's. `frame` is the path of the pipeline call, `pipeline` its name; `arguments` are the
+    call's. `current` flows on, `stored` is what was written to the results, by name (`summary`, `Bot.answer`).
     """
 
     seq: int
@@ -152,8 +154,7 @@ class Step:
 
     frame: str
     pipeline: str
-    index: int
-    line: int
+    info: StageInfo
     arguments: JsonObject
     current: Json
     stored: JsonObject

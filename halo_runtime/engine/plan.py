@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
@@ -18,7 +17,7 @@ from halo_runtime.engine.expressions import Expression, compile_text, compile_va
 from halo_runtime.engine.frame import Frame
 from halo_runtime.errors import Place
 from halo_runtime.schemas import Schemas, SchemaType, compile_schemas
-from halo_runtime.values import digest
+from halo_runtime.values import compact, digest
 
 if TYPE_CHECKING:
     from halo_runtime.engine.reach import Reach
@@ -36,12 +35,17 @@ class StageInfo:
     index: int
     kind: str
     label: str
-    place: Place
+    find_place: Callable[[], Place] = field(compare=False)
     nodes: tuple[object, ...] = field(default=(), compare=False)
     label_json: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label_json", json.dumps(self.label, ensure_ascii=False))
+        object.__setattr__(self, "label_json", compact(self.label))
+
+    @property
+    def place(self) -> Place:
+        """Where it stands; looked up when somebody asks, as most stages are done and nobody does."""
+        return self.find_place()
 
 
 class StagePlan(Protocol):

@@ -234,14 +234,14 @@ class RunLog:
             "input_sha256": entry.input_sha256,
             "output_sha256": entry.output_sha256,
             "hash": entry.hash,
-            "line": step.line,
+            "line": step.info.place.line,
             "frame": step.frame,
-            "fingerprint": self._fingerprint(step.pipeline, step.index),
+            "fingerprint": self._fingerprint(step.pipeline, step.info.index),
             "current": step.current,
         }
         if step.stored:
             document["stored"] = dict(step.stored)
-        if step.index == 0 and entry.kind != "item":  # its items would repeat what the whole stage was given
+        if step.info.index == 0 and entry.kind != "item":  # its items would repeat what the whole stage was given
             document["arguments"] = step.arguments
         return document | {"news": news} if news else document
 

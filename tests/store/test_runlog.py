@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from halo_runtime.engine.journal import EffectRecord, StageEntry, Step
-from halo_runtime.errors import StoreError
+from halo_runtime.engine.plan import StageInfo
+from halo_runtime.errors import Place, StoreError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.store.files import FileRunStore
@@ -32,7 +33,8 @@ def effect(number: int, text: str = "text") -> EffectRecord:
 
 
 def stage(number: int, hash_: str) -> StageEntry:
-    step = Step("Main", "Main", number, 1, {}, "current", {"a": 1})
+    info = StageInfo(number, "pipe", "|> A.go", lambda: Place("|> A.go", "a.halo", 1, 1))
+    step = Step("Main", "Main", info, {}, "current", {"a": 1})
     return StageEntry(number + 1, hash_, f"Main/{number}", "pipe", '"|> A.go"', "in", "out", step)
 
 
