@@ -68,6 +68,10 @@ service imap-login {{
 }}
 service anvil {{
   {chroot}
+  # Wrong passwords would slow down who comes from the same address.
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
 }}
 service stats {{
   {chroot}
@@ -208,6 +212,8 @@ class Post:
             if talk.transport is not None:
                 talk.transport.abort()
         tasks = [talk._handler_coroutine for talk in self._talks if talk._handler_coroutine is not None]
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._server.wait_closed()
 
@@ -217,7 +223,8 @@ class Post:
             talk = SMTP(
                 self, hostname="post.test", data_size_limit=self.max_size, loop=loop,
                 tls_context=context if starttls else None, authenticator=self._check if self.auth else None,
-                auth_required=self.auth, auth_require_tls=starttls,
+                auth_required=self.auth,
+                auth_exclude_mechanism=None if self.auth else ["LOGIN", "PLAIN"], auth_require_tls=starttls,
             )  # fmt: skip
         self._talks.append(talk)
         return talk

@@ -127,21 +127,17 @@ def authors(mail: Mail) -> tuple[MailAddress, ...]:
 
 def headers(mail: Mail, name: str) -> list[str]:
     """All headers of a name, as they came."""
-    return [_raw(value) for value in mail.get_all(name, [])]
+    return [_raw(str(value)) for key, value in mail.raw_items() if key.lower() == name.lower()]
 
 
 def header(mail: Mail, name: str) -> str:
     """A header's text on one line, "" for none."""
-    return _decode(_raw(mail.get(name, "")))
+    return _decode(next(iter(headers(mail, name)), ""))
 
 
-def _raw(value: object) -> str:
-    """A header as text; its bytes that are no ASCII are read as UTF-8, else as Latin-1."""
-    text = str(value)  # of a Header object too, which stands for bytes that are no ASCII
-    if not any("\udc80" <= one <= "\udcff" for one in text):
-        return text
-    data = text.encode("ascii", "surrogateescape") if text.isascii() else text.encode("utf-8", "surrogateescape")
-    return _by_guess(data)
+def _raw(text: str) -> str:
+    """A header as text; the library keeps bytes that are no ASCII as halves of surrogate pairs."""
+    return text if text.isascii() else _by_guess(text.encode("utf-8", "surrogateescape"))
 
 
 def _decode(text: str) -> str:
@@ -163,7 +159,7 @@ def _clean(text: str) -> str:
 
 def _date(mail: Mail) -> str | None:
     try:
-        return parsedate_to_datetime(str(mail.get("Date", ""))).isoformat()
+        return parsedate_to_datetime(header(mail, "Date")).isoformat()
     except (ValueError, TypeError, OverflowError, IndexError):
         return None
 
