@@ -132,6 +132,8 @@ def ids_of(text: str) -> str:
         ([{"text": "a", "id": ""}], "an id is a text that is not empty"),
         ([{"text": "a", "id": 5}], "an id is a text"),
         ([{"text": "a", "id": "x" * 501}], "an id has at most 500"),
+        ([{"text": "a", "id": "x]\n[y"}], "an id stands on one line"),
+        ([{"text": "a", "id": "\ud800"}], "no invisible characters"),
         (["a" * (MAX_TEXT + 1)], "cut it into pieces, or use ingest"),
         ([{"text": "a", "metadata": {"a": "b" * 20_001}}], "metadata has more than"),
         (["\ud800"], "valid Unicode"),

@@ -298,3 +298,4 @@ def test_a_prompt_is_shown_with_the_matches_that_it_will_have(
     assert "Context (Docs):\n{{Docs.search}}" in shown()
     section = 'Context (Docs):\n[refunds] {"page":1}\nmoney comes back in five days'
     assert section in shown("-i", f"Docs.search=[{FILL}]")
+    assert 'Context (Docs):\n{"text":"no id"}\n' in shown("-i", 'Docs.search=[{"text": "no id"}]')

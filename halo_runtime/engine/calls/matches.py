@@ -90,12 +90,15 @@ def shown_matches(library: Library, entries: Json) -> StoreMatches:
 
 
 def _shown(entry: Json) -> Json:
-    """`[id] {metadata}` on a line, then the text as it is: escaped, as JSON has it, models read it badly."""
-    if not is_object(entry):
+    """`[id] {metadata}` on a line, then the text as it is: escaped, as JSON has it, models read it badly.
+
+    What is no entry stays as it is: it was given ahead, to see the prompt.
+    """
+    if not is_object(entry) or not isinstance(entry.get("id"), str) or not isinstance(entry.get("text"), str):
         return entry
     metadata = entry.get("metadata")
     about = f" {compact(metadata)}" if metadata else ""
-    return f"[{entry['id']}]{about}\n{entry['text']}"
+    return f"[{' '.join(entry['id'].split())}]{about}\n{entry['text']}"
 
 
 async def _allowed(frame: Frame, path: str, call: AgentCall, guarded: PolicyCall, query: str) -> str:

@@ -80,7 +80,9 @@ def read_id(given: Json) -> str:
         raise ToolError(f"an id is a text that is not empty, got {type_name(given)}")
     if len(given) > MAX_ID:
         raise ToolError(f"an id has at most {MAX_ID} characters")
-    return _valid(given, "the id")
+    if not given.isprintable():
+        raise ToolError("an id stands on one line and has no invisible characters")
+    return given
 
 
 def read_fields(given: Json, name: str) -> JsonObject:
