@@ -95,8 +95,7 @@ class Ledger:
             return
         refused = kept.charge.get("refused", ())
         if kept.outcome != "cancelled":  # it will be made again, and counts when it is
-            aborted = self._aborted.get(path, ())
-            for use in (*aborted, *(() if refused else (Use.from_json(kept.charge),))):
+            for use in (*self.broken_off(path), *(() if refused else (Use.from_json(kept.charge),))):
                 frame.strand.use(call.agent, use)
             frame.strand.raised(kept.charge.get("raised", {}))
         for line in refused:
@@ -104,6 +103,10 @@ class Ledger:
         if not refused and frame.run.emitter.active:
             for account in self._accounts(call.agent):
                 report(frame, path, account.policy, account.rule, "input", ALLOW, call)
+
+    def broken_off(self, path: str) -> Sequence[Use]:
+        """What the call at `path` counts for of the times that it was broken off, before the run went on."""
+        return self._aborted.get(path, ())
 
     async def admit(
         self, frame: Frame, call: PolicyCall, need: Need

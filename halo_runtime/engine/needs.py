@@ -107,9 +107,8 @@ def spent_in_vain(request: ModelRequest, usage: Usage, price: PriceOf) -> Spent:
     return _spent(request, usage, 0, None, price)
 
 
-def spent_broken_off(request: ModelRequest, charge: JsonObject) -> Spent:
+def spent_broken_off(request: ModelRequest, use: Use) -> Spent:
     """What a request has used that was broken off, by what it counted for then: its record knows, no clock does."""
-    use = Use.from_json(charge)
     sent = min(_tokens_sent(request), use.tokens)
     return Spent(Usage(sent, use.tokens - sent), use.usd, estimated=True)
 

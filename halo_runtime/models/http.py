@@ -342,10 +342,10 @@ class _Silence:
             if when is not None:
                 self.timeout.reschedule(None)
             return
-        due, latest = (asyncio.get_running_loop().time() + seconds * part for part in (1, _SLACK))
+        now = asyncio.get_running_loop().time()
         # A stream comes in thousands of pieces, and to set a timer takes longer than to read one.
-        if when is None or not due <= when <= latest:
-            self.timeout.reschedule(latest)
+        if when is None or not now + seconds <= when <= now + seconds * _SLACK:
+            self.timeout.reschedule(now + seconds * _SLACK)
 
 
 _WRONG_URL: Final = "; is {url} the address of a model service?"

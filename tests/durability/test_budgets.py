@@ -128,11 +128,18 @@ async def test_a_call_that_was_broken_off_counts_and_so_does_its_repetition(tmp_
     running = asyncio.ensure_future(first.run(text, "Main", {"x": "t"}, run_id="r1"))
     await begun.wait()
     first.stop("r1")
-    assert (await running).status == "interrupted"
+    stopped = await running
+    assert stopped.status == "interrupted"
     second, model = process(answers)
     result = await second.resume("r1")
     assert isinstance(result.error, PolicyViolation)
     assert len(model.requests) == 1
+    undisturbed = await process(answers)[0].run(text, "Main", {"x": "t"}, run_id="r2")
+    broken_off, whole, both = (one.context.meta["calls"][0] for one in (stopped, undisturbed, result))
+    assert broken_off["tokens"]["input"] > 0
+    assert both["tokens"]["input"] == broken_off["tokens"]["input"] + whole["tokens"]["input"]
+    assert (both["cost"], both["estimated"]) == (pytest.approx(broken_off["cost"] + whole["cost"]), True)
+    assert result.context.meta["cost"] == both["cost"]
 
 
 # --- forks --------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from halo_runtime.engine.events import CANCELLED, ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import Passed, examine, examine_messages, refuse
 from halo_runtime.engine.limits import within
-from halo_runtime.engine.needs import PriceOf, Spent, request_need, spent_broken_off, spent_in_vain, spent_on
+from halo_runtime.engine.needs import PriceOf, Spent, Use, request_need, spent_broken_off, spent_in_vain, spent_on
 from halo_runtime.engine.pacing import held_to, in_turn
 from halo_runtime.errors import HaloError, StepLimitError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
@@ -167,6 +167,8 @@ class Conversation:
         """One request, recorded under `place`."""
         run = self.frame.run
         self.figures.tried(attempt)
+        for use in run.ledger.broken_off(place):  # it was paid for, though no one has its answer
+            self.figures.spent(spent_broken_off(request, use))
         if run.emitter.active:
             shown = run.redactor.json([message.to_json() for message in request.messages])
             agent, method, settings = request.agent, request.method, request.settings()
@@ -220,7 +222,7 @@ class Conversation:
         if kept.charge is None:  # it was still waiting for room in a budget
             self.figures.not_tried()
             return
-        spent = spent_broken_off(request, kept.charge)
+        spent = spent_broken_off(request, Use.from_json(kept.charge))
         self.figures.spent(spent)
         self._failed(place, CANCELLED, spent, reused=reused)
 
