@@ -251,6 +251,13 @@ async def test_values_that_the_server_cannot_take_are_told(read: ToolProvider, g
     assert problem in (await refusal(read, "query", "select %s::int", [given])).message
 
 
+@pytest.mark.parametrize("text", ["repeat('[', 2000) || repeat(']', 2000)", "'[' || repeat('1', 5000) || ']'"])
+async def test_json_that_cannot_be_read_is_told_and_the_next_call_works(read: ToolProvider, text: str) -> None:
+    error = await refusal(read, "query", f"select ({text})::json as v from generate_series(1, 200)")
+    assert "nested too deeply, or has too many digits, to be read; ask for its ::text" in error.message
+    assert await ask(read, "query", "select 1 as a") == [{"a": 1}]
+
+
 async def test_columns_of_one_name_are_told_apart(read: ToolProvider) -> None:
     sql = "select 1 as id, 2 as id, 3 as id_2, 4 as id, 5"
     assert await ask(read, "query", sql) == [{"id": 1, "id_3": 2, "id_2": 3, "id_4": 4, "?column?": 5}]

@@ -7,8 +7,7 @@ on), so that one that has lost it is not used. A connection on which anything we
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -58,24 +57,22 @@ class Connections:
                 reused = bool(self._idle)
                 connection = await self._connection()
                 try:
-                    async with self._lent(connection), self._patience():
-                        return await self._alone(connection, work)
+                    return await self._lend(connection, self._alone(connection, work))
                 except OperationalError:
                     if not (reused and connection.closed):
                         raise
 
     async def write(self, work: Work[T]) -> T:
         """The result of `work`, in a transaction that is committed at its end, or taken back where it fails."""
+
+        async def whole(connection: Connection) -> T:
+            result = await work(connection)
+            await connection.execute("COMMIT")
+            return result
+
         async with self._slots:
             connection = await self._begun()
-            async with self._lent(connection), self._patience():
-                result = await work(connection)
-                await connection.execute("COMMIT")
-                return result
-
-    def _patience(self) -> asyncio.Timeout:
-        """How long an answer is waited for in case it does not come at all; the server's own limit is shorter."""
-        return asyncio.timeout(self._seconds + GRACE_SECONDS)
+            return await self._lend(connection, whole(connection))
 
     async def close(self) -> None:
         """Close those that are not in use; those in use are closed when they are given back."""
@@ -83,12 +80,11 @@ class Connections:
         while self._idle:
             await self._idle.pop().close()
 
-    @asynccontextmanager
-    async def _lent(self, connection: Connection) -> AsyncGenerator[Connection]:
-        from psycopg.pq import TransactionStatus
-
+    async def _lend(self, connection: Connection, work: Awaitable[T]) -> T:
+        """The result of work with a connection, which is kept for further work where it is as good as before."""
         try:
-            yield connection
+            async with asyncio.timeout(self._seconds + GRACE_SECONDS):
+                return await work
         except BaseException as error:
             # After an error of the statement the connection is as good as before; after a cancellation nobody knows.
             if isinstance(error, Exception) and not connection.broken:
@@ -97,8 +93,7 @@ class Connections:
                 await connection.close()
             raise
         finally:
-            idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
-            if idle and not connection.closed and not self._closed:
+            if _is_idle(connection) and not connection.closed and not self._closed:
                 self._idle.append(connection)
             else:
                 await connection.close()
@@ -184,12 +179,18 @@ class Connections:
         return [f"-c {name}={value}" for name, value in settings.items()]
 
 
+def _is_idle(connection: Connection) -> bool:
+    """Whether it is in no transaction."""
+    from psycopg.pq import TransactionStatus
+
+    return connection.pgconn.transaction_status == TransactionStatus.IDLE
+
+
 async def _take_back(connection: Connection) -> None:
     """Leave the transaction, or the connection where that fails."""
     from psycopg import Error
-    from psycopg.pq import TransactionStatus
 
-    if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+    if _is_idle(connection):
         return
     try:
         await connection.execute("ROLLBACK")

@@ -129,6 +129,10 @@ class Postgres:
             raise broken(silent, wrote=wrote) from None
         except UnicodeError:
             raise ToolError("a text is not valid Unicode; what is no text belongs into bytea") from None
+        except (ValueError, RecursionError):  # of Python's reader of JSON
+            raise ToolError(
+                "a value is nested too deeply, or has too many digits, to be read; ask for its ::text"
+            ) from None
         except Error as error:
             state = error.sqlstate
             # Without a state it did not come from the server; with 57P the server was going down, perhaps while

@@ -19,13 +19,12 @@ from halo_runtime.tools.sql.rows import MAX_CELL, Rows, unique_names
 from halo_runtime.tools.sql.statements import Statement, read_statement
 from halo_runtime.tools.sql.tables import Table, column, unknown_table
 from halo_runtime.tools.sql.urls import SQLitePlace
+from halo_runtime.tools.sqlite_files import LOCK_SECONDS, is_busy
 from halo_runtime.tools.threads import Abandoned, Stop, Workers
 from halo_runtime.values import compact
 
 T = TypeVar("T")
 
-LOCK_SECONDS: Final = 5.0
-"""How long a call waits for a lock that another process holds."""
 _STEPS: Final = 5_000
 """How many steps of SQLite's machine pass between two looks whether to go on, well under a millisecond."""
 _MAX_VALUE: Final = 64 * 1024 * 1024
@@ -121,18 +120,15 @@ class SQLite:
         return await self._workers.do(lambda stop: self._read(work, authorizer or _only_reads, stop))
 
     def _read(self, work: Callable[[sqlite3.Connection], T], authorizer: Authorizer, stop: Stop) -> T:
-        deadline = time.monotonic() + self._lock_seconds
-        pause = 0.002
-        while True:
+        def once() -> T:
             with self._open("ro", stop) as connection:
-                try:
-                    connection.set_authorizer(authorizer)
-                    return work(connection)
-                except (sqlite3.Error, sqlite3.Warning) as error:
-                    if not _is_busy(error) or time.monotonic() > deadline:
-                        raise self._explained(error, stop) from None
-            stop.wait(pause)
-            pause = min(pause * 2, 0.1)
+                connection.set_authorizer(authorizer)
+                return work(connection)
+
+        try:
+            return self._patiently(once, stop)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise self._explained(error, stop) from None
 
     def _rows(self, connection: sqlite3.Connection, text: str, values: Sequence[Json]) -> list[Json]:
         with closing(connection.execute(text, values)) as cursor:
@@ -148,23 +144,27 @@ class SQLite:
     # --- writing ------------------------------------------------------------------------------------------------
 
     def _write(self, statement: Statement, stop: Stop) -> Json:
-        with self._open("rwc", stop) as connection:
-            try:
-                self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"), stop)
-                connection.set_authorizer(_in_file)
-                result = self._done(connection, statement)
+        try:
+            with self._open("rwc", stop) as connection:
+                return self._transaction(connection, statement, stop)
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            raise self._explained(error, stop) from None
+
+    def _transaction(self, connection: sqlite3.Connection, statement: Statement, stop: Stop) -> Json:
+        try:
+            self._patiently(lambda: connection.execute("BEGIN IMMEDIATE"), stop)
+            connection.set_authorizer(_in_file)
+            result = self._done(connection, statement)
+            connection.set_authorizer(None)
+            self._patiently(lambda: connection.execute("COMMIT"), stop)
+        except BaseException:
+            with suppress(sqlite3.Error):  # closing takes it back too
                 connection.set_authorizer(None)
-                self._patiently(lambda: connection.execute("COMMIT"), stop)
-                return result
-            except BaseException as error:
-                with suppress(sqlite3.Error):
-                    connection.set_authorizer(None)
-                    connection.set_progress_handler(None, 0)  # it would interrupt this too
-                    if connection.in_transaction:
-                        connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error | sqlite3.Warning):
-                    raise self._explained(error, stop) from None
-                raise
+                connection.set_progress_handler(None, 0)  # it would interrupt this too
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            raise
+        return result
 
     def _done(self, connection: sqlite3.Connection, statement: Statement) -> Json:
         with closing(connection.execute(statement.text, _bound(statement))) as cursor:
@@ -179,16 +179,15 @@ class SQLite:
         (changes,) = connection.execute("SELECT changes()").fetchone()
         return {"rowCount": changes} if returned is None else {"rowCount": changes, "rows": returned}
 
-    def _patiently(self, work: Callable[[], object], stop: Stop) -> None:
-        """Try again while another process holds the lock. A wait inside SQLite could not be interrupted."""
+    def _patiently(self, work: Callable[[], T], stop: Stop) -> T:
+        """What `work` gives, tried again while another process holds the lock; a wait inside SQLite has no end."""
         deadline = time.monotonic() + self._lock_seconds
         pause = 0.002
         while True:
             try:
-                work()
-                return
+                return work()
             except sqlite3.Error as error:
-                if not _is_busy(error) or time.monotonic() > deadline:
+                if not is_busy(error) or time.monotonic() > deadline:
                     raise
             stop.wait(pause)
             pause = min(pause * 2, 0.1)
@@ -212,12 +211,8 @@ class SQLite:
                 return int(time.monotonic() > ends)
             return 1
 
-        try:
-            connection = sqlite3.connect(
-                f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=0, isolation_level=None
-            )
-        except sqlite3.Error as error:
-            raise self._explained(error, stop) from None
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(address, uri=True, timeout=0, isolation_level=None)
         with closing(connection):
             connection.text_factory = _text
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
@@ -239,7 +234,9 @@ class SQLite:
             told, advice = "one statement at a time", ""
         else:
             advice = _ADVICE.get(code, "schema() lists tables and columns" if "no such" in told else "")
-        return ToolError("; ".join(filter(None, [told, advice])), retryable=_is_busy(error))
+        return ToolError(
+            "; ".join(filter(None, [told, advice])), retryable=isinstance(error, sqlite3.Error) and is_busy(error)
+        )
 
 
 def _only_reads(action: int, first: str | None, second: str | None, database: str | None, source: str | None) -> int:
@@ -311,8 +308,3 @@ def _parameter(value: Json) -> Json:
 def _text(data: bytes) -> str:
     """SQLite lets programs store anything as text."""
     return data.decode("utf-8", "replace")
-
-
-def _is_busy(error: Exception) -> bool:
-    code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)

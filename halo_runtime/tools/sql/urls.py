@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -25,8 +26,8 @@ _ENCODE: Final = (
 class PostgresPlace:
     """`conninfo` is a URL or a string for libpq; `secrets` are texts in it that nobody may see."""
 
-    conninfo: str
-    secrets: tuple[str, ...]
+    conninfo: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
 
 
 @record
