@@ -69,6 +69,8 @@ class Run:
     send: Callable[[SystemEvent], None]
     shadows: Shadows = field(default_factory=Shadows)
     vault: Vault = field(default_factory=Vault)
+    kept: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """What the run has put into conversation stores: the place of the call that it was put in by, and the text."""
     tools_used: dict[tuple[str, str], ToolUse] = field(default_factory=dict[tuple[str, str], ToolUse])
     """The methods of tools that the run has had a result of, by tool and method."""
     recording: bool = False

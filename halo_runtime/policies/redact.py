@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from halo_lang.records import record
@@ -49,6 +49,11 @@ def redact(args: JsonObject) -> PolicyRule:
     require(kinds)
     reversible = frozenset(KINDS[kind].name for kind in kinds if KINDS[kind].reversible)
     return Redact(kinds, reversible if args.get("restore") else frozenset())
+
+
+def redacted_by(rules: Iterable[PolicyRule]) -> frozenset[str]:
+    """The kinds of placeholders that rules give."""
+    return frozenset(KINDS[kind].name for rule in rules if isinstance(rule, Redact) for kind in rule.kinds)
 
 
 def block_found(kind: str, args: JsonObject) -> PolicyRule:

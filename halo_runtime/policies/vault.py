@@ -31,6 +31,7 @@ class Vault:
     def __init__(self) -> None:
         self._values: dict[str, Kept] = {}
         self._placeholders: dict[tuple[str, str], str] = {}
+        self._adopted: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
 
     def placeholder(self, finding: Finding, text: str) -> str:
@@ -38,11 +39,14 @@ class Vault:
         key = (finding.kind, finding.value)
         found = self._placeholders.get(key)
         if found is None:
-            self._counts[finding.kind] = self._counts.get(finding.kind, 0) + 1
-            found = self._placeholders[key] = f"[{finding.kind}_{self._counts[finding.kind]}]"
+            found = self._placeholders[key] = self._next(finding.kind)
             if finding.reversible:
                 self._values[found] = Kept(finding.kind, finding.shown or text[finding.start : finding.end])
         return found
+
+    def _next(self, kind: str) -> str:
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        return f"[{kind}_{self._counts[kind]}]"
 
     def redacted(self, text: str, findings: Iterable[Finding], forged: Collection[str] = ()) -> str:
         """The text with a placeholder in the place of each finding; of those that overlap the longest counts.
@@ -58,6 +62,21 @@ class Vault:
             parts += (disguised(text[at : finding.start], forged), f'"{told}"' if _is_number(text, finding) else told)
             at = finding.end
         return "".join((*parts, disguised(text[at:], forged)))
+
+    def adopted(self, text: str, source: str, kinds: Collection[str]) -> str:
+        """A text of another run with a placeholder of this one in the place of each of its own, of some kinds.
+
+        What they stand for is not known any more, and no value of this run shall seem to be it. `source` tells which
+        run it was: the same placeholder of the same run stays the same.
+        """
+
+        def own(found: re.Match[str]) -> str:
+            key = (source, found[0])
+            if key not in self._adopted:
+                self._adopted[key] = self._next(found[1])
+            return self._adopted[key]
+
+        return _exact(tuple(sorted(kinds))).sub(own, text) if kinds else text
 
     @property
     def size(self) -> int:
@@ -109,6 +128,11 @@ def _placeholders_of(kinds: tuple[str, ...]) -> re.Pattern[str] | None:
         rf"|(?<![\w\[<])(?P<open>(?i:{loose}))\\{{0,2}}_(?P<opened>{digits})\s{{0,2}}\\{{0,2}}[\]>⟩]"
         rf"|(?<![\w\[<])(?P<bare>{exact})_(?P<bared>{digits})(?!\w)"
     )
+
+
+@lru_cache(maxsize=64)
+def _exact(kinds: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"\[({'|'.join(kinds)})_[1-9][0-9]{{0,8}}\]")
 
 
 def _strict(found: re.Match[str]) -> str:

@@ -176,9 +176,15 @@ def _append(descriptor: int | None, args: JsonObject, stop: Stop, shown: str) ->
 
 def _read(descriptor: int | None, args: JsonObject, stop: Stop, shown: str) -> Json:
     exchanges = [] if descriptor is None else _read_all(descriptor, shown)[0]
-    turns = [turn for exchange in exchanges for turn in exchange.turns]
+    turns = [
+        _told(turn, exchange.key if args.get("ids") else None) for exchange in exchanges for turn in exchange.turns
+    ]
     limit = args.get("limit")
     return turns if limit is None else turns[-int(limit) :]
+
+
+def _told(turn: JsonObject, key: str | None) -> JsonObject:
+    return turn if key is None else {**turn, "id": key}
 
 
 def _clear(descriptor: int | None, args: JsonObject, stop: Stop, shown: str) -> Json:

@@ -194,3 +194,31 @@ async def test_secrets_are_not_kept(tmp_path: Path) -> None:
     project.env = {"DEPLOY_TOKEN": "zq-9876-deploy"}
     await project.runtime().run(program(tmp_path), "Main", {"x": "it is zq-9876-deploy"})
     assert await kept(tmp_path) == [asked("it is [REDACTED]"), "the key is [REDACTED]"]
+
+
+PRIVATE = TALK.replace("agent Bot", "policy P : Redact(Email{options})\nagent Bot").replace(
+    "equips Chat\n", "equips Chat\n  requires P\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "mails"),
+    [("", ["[EMAIL_1]", "[EMAIL_2]", "[EMAIL_3]"]), (", restore: true", ["[EMAIL#1]", "[EMAIL#2]", "[EMAIL_3]"])],
+)
+async def test_placeholders_of_other_runs_are_none_of_this_one(tmp_path: Path, options: str, mails: list[str]) -> None:
+    text = PRIVATE.replace("{options}", options)
+    await play(tmp_path, text, "ann@example.com", "I write to [EMAIL_1].")
+    await play(tmp_path, text, "bob@example.com", "I write to [EMAIL_2].")
+    third = await play(tmp_path, text, "cy@example.com", "Nobody is [EMAIL_1].")
+    said = [content for _, content in request_of(third)[1:]]
+    assert said == [
+        asked(mails[0]), f"I write to {mails[0]}.", asked(mails[1]), f"I write to {mails[1]}.", asked(mails[2])
+    ]  # fmt: skip
+    assert third.output == "Nobody is [EMAIL_1]."
+
+
+async def test_placeholders_of_the_run_itself_stay_what_they_are(tmp_path: Path) -> None:
+    text = PRIVATE.replace("{options}", "") + ' |> Bot.chat("Again to ann@example.com.")'
+    run = await play(tmp_path, text, "ann@example.com", "[EMAIL_1] it is.", "fine")
+    assert [content for _, content in request_of(run, 1)[1:3]] == [asked("[EMAIL_1]"), "[EMAIL_1] it is."]
+    assert "Again to [EMAIL_1]." in request_of(run, 1)[3][1]

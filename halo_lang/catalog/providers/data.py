@@ -90,7 +90,8 @@ FILE = ProviderSpec(
         ),
         Method(
             "read",
-            Signature((optional("limit", "integer", "The last so many turns.", minimum=1),)),
+            Signature((optional("limit", "integer", "The last so many turns.", minimum=1),
+                       optional("ids", "boolean", "Tell the id of what was added under one, too.", default=False))),
             "[{role, text}]",
             doc="Read the conversation.",
             example="Chat.read()",

@@ -91,7 +91,7 @@ class AgentCall:
         if writes:
             origins |= writes[0].origins
         contexts, found = await self._find_matches(frame, path, origins)
-        history, recalled = await recall(frame, path, self.histories)
+        history, recalled = await recall(frame, path, self.histories, frame.run.rules(self.agent))
         call = self
         if self.listed:
             functions, said = await listed_functions(frame, path, self)

@@ -12,6 +12,7 @@ from halo_lang.records import record
 from halo_runtime.engine.calls.tool import call_tool
 from halo_runtime.engine.effects import Origins
 from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.needs import tokens_of_text
 from halo_runtime.engine.plan import Plan
 from halo_runtime.json_types import JsonObject
@@ -55,18 +56,53 @@ def remembered(turns: Sequence[JsonObject], history: History) -> tuple[Message, 
     return tuple(Message(turn["role"], turn["text"]) for turn in reversed(kept))
 
 
-async def recall(frame: Frame, path: str, stores: Sequence[History]) -> tuple[tuple[Message, ...], Origins]:
-    """The turns that go before the user's message, and the effects that they came from. Raises ToolError."""
+async def recall(
+    frame: Frame, path: str, stores: Sequence[History], rules: Sequence[BoundRule]
+) -> tuple[tuple[Message, ...], Origins]:
+    """The turns that go before the user's message, and the effects that they came from. Raises ToolError.
+
+    Placeholders that other runs have put into them become ones of this run (see `Vault.adopted`).
+    """
     messages: tuple[Message, ...] = ()
     origins: Origins = frozenset()
     for number, history in enumerate(stores):
-        arguments: JsonObject = {} if history.max_turns is None else {"limit": history.max_turns}
+        arguments: JsonObject = {"ids": True}
+        if history.max_turns is not None:
+            arguments["limit"] = history.max_turns
         turns, place = await call_tool(
             frame, f"{path}/recalled{number}", history.store, "read", arguments, origins=frozenset()
         )
-        messages += remembered(turns, history)
+        messages += remembered(_adopted(frame, turns, rules), history)
         origins |= {place}
     return messages, origins
+
+
+def _adopted(frame: Frame, turns: Sequence[JsonObject], rules: Sequence[BoundRule]) -> list[JsonObject]:
+    """Turns with no placeholders but this run's.
+
+    Its own turns are known by their places and texts and not by its id, so that a run that continues another one takes
+    the turns of that for its own, as far as it takes what came of them.
+    """
+    if not any("[" in turn["text"] for turn in turns):
+        return list(turns)
+    from halo_runtime.policies.redact import redacted_by  # only such turns pay for it
+
+    kinds = redacted_by(bound.rule for bound in rules)
+    own = set(frame.run.kept)
+    adopted: list[JsonObject] = []
+    for turn in reversed(turns):  # of two alike the later one is this run's
+        run_id, _, place = str(turn.get("id", "")).partition(":")
+        said = (place, turn["text"])
+        if said in own:
+            own.discard(said)
+            adopted.append(turn)
+        else:
+            adopted.append({**turn, "source": run_id})
+    return [_renamed(frame, turn, kinds) if "source" in turn else turn for turn in reversed(adopted)]
+
+
+def _renamed(frame: Frame, turn: JsonObject, kinds: frozenset[str]) -> JsonObject:
+    return {**turn, "text": frame.run.vault.adopted(turn["text"], turn["source"], kinds)}
 
 
 async def keep(frame: Frame, path: str, stores: Sequence[History], said: str, reply: str, origins: Origins) -> None:
@@ -75,6 +111,7 @@ async def keep(frame: Frame, path: str, stores: Sequence[History], said: str, re
     for number, history in enumerate(stores):
         place = f"{path}/kept{number}"
         key = f"{frame.run.run_id}:{place}"
+        frame.run.kept |= {(place, exchange["text"]), (place, exchange["reply"])}
         await call_tool(frame, place, history.store, "append", exchange, origins=origins, key=key)
 
 
