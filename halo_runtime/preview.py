@@ -12,6 +12,7 @@ from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.engine.calls.agent import AgentCall
+from halo_runtime.engine.calls.history import remembered
 from halo_runtime.engine.calls.matches import shown_matches
 from halo_runtime.engine.calls.request import Settings, first_messages, model_request, parameters_of, settings_of
 from halo_runtime.engine.calls.tool import bind_arguments
@@ -23,9 +24,9 @@ from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule, examine
 from halo_runtime.engine.journal import Journal
 from halo_runtime.engine.plan import Plan, StagePlan
-from halo_runtime.errors import ConfigError, HaloError, Place
+from halo_runtime.errors import ConfigError, HaloError, Place, ToolError
 from halo_runtime.json_types import Json, JsonObject
-from halo_runtime.models.base import Forecasting, ModelRequest
+from halo_runtime.models.base import Forecasting, Message, ModelRequest
 from halo_runtime.policies.base import Examined, JudgedRule, PolicyCall
 from halo_runtime.prompts import ToolResult
 from halo_runtime.results import error_to_json
@@ -157,7 +158,8 @@ class _Preview:
             parameters = parameters_of(known, self._scope)
             first, result = self._first_tool(values, parameters)
             contexts = tuple(shown_matches(one, self._scope.matches_of(one.label)) for one in known.libraries)
-            messages = first_messages(known, self._scope, values, parameters, result, contexts=contexts)
+            history = await self._history()
+            messages = first_messages(known, self._scope, values, parameters, result, history, contexts)
             request = await self._guarded(model_request(known, self._model, values, messages))
         except HaloError as failure:
             failure.place = failure.place or call.place
@@ -204,6 +206,22 @@ class _Preview:
         result = self._scope.result_of(label)
         limit = settings.tool_result_chars if self._scope.is_known(result) else len(text_of(result))
         return FirstToolCall(tool, call.method, arguments, problem), ToolResult(label, result, limit)
+
+    async def _history(self) -> tuple[Message, ...]:
+        """The turns of equipped conversations as they are now, only read; a note where they cannot be."""
+        found: tuple[Message, ...] = ()
+        tools = self._frame.run.tools
+        try:
+            for history in self._call.histories:
+                limit: JsonObject = {} if history.max_turns is None else {"limit": history.max_turns}
+                tools.prepare(frozenset((history.store,)))  # what is wrong with it is said by the call
+                try:
+                    found += remembered((await tools.call(history.store, "read", limit))["value"], history)
+                except ToolError as error:
+                    self._notes.append(f"what {history.store} remembers is not shown: {error.message}")
+        finally:
+            await tools.close()
+        return found
 
     async def _guarded(self, request: ModelRequest) -> ModelRequest:
         """The request as the input rules leave it."""

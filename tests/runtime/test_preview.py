@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -216,6 +217,41 @@ def test_what_cannot_work_or_was_not_meant_is_not_offered(tool: str, tools: str,
     text = AGENT.replace('Bash(allow: ["*"])', tool)
     (preview,) = previews(f"{text}pipeline Main(topic: Any) -> Result: 1 |> A.go(tools: {tools})")
     assert [one["name"].removeprefix("Sh_") for one in preview.to_json()["tools"]] == offered
+
+
+def chatting(path: Path) -> str:
+    agent = "agent A [openai/gpt-4o-mini]\n  equips Chat\n"
+    return f'{agent}store Chat: File("{path}", maxTurns: 2)\npipeline Main(topic: Any) -> Any: topic |> A.go()'
+
+
+async def test_what_an_equipped_conversation_remembers_is_shown_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    text = chatting(path)
+
+    async def answer(request: ModelRequest) -> str:
+        return "so"
+
+    world, model = stubbed(answer)
+    (first,) = await previewed(text, {"topic": "one"}, world)
+    assert not path.exists()
+    for topic in ("one", "two"):
+        (await world.run(halo_lang.parse(text), "Main", {"topic": topic})).raise_for_status()
+    kept = path.read_bytes()
+    (third,) = await previewed(text, {"topic": "three"}, world)
+    assert path.read_bytes() == kept
+    await world.run(halo_lang.parse(text), "Main", {"topic": "three"})
+    assert first.request is not None
+    assert third.request is not None
+    assert first.request.messages == model.requests[0].messages
+    assert third.request.messages == model.requests[2].messages
+    assert [message.role for message in third.request.messages] == ["user", "assistant", "user"]
+
+
+def test_a_conversation_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "chat.jsonl").write_text("no JSON\n", "utf-8")
+    (preview,) = previews(chatting(tmp_path / "chat.jsonl"))
+    assert "what Chat remembers is not shown: Chat.read: " in preview.warnings[0]
+    assert preview.error is None
 
 
 def test_what_the_family_leaves_out_is_said() -> None:
