@@ -63,31 +63,40 @@ class Rows(ScrollView, Generic[T], can_focus=True):
         self.items: Sequence[T] = ()
         self.empty: Line = ()
         """What stands there when there is no row."""
-        self._told: list[Line] = []
+        self._drawn: dict[int, tuple[Line, bool]] = {}
+        """What stands in each row of the screen, as it was drawn last."""
 
     def show(self, items: Sequence[T]) -> None:
         """Show these rows, the cursor where it was."""
         self.items = items
         self.virtual_size = Size(0, max(1, len(items)))
         self.set_reactive(Rows.cursor, max(0, min(self.cursor, len(items) - 1)))
-        self.refresh()
+        if self.is_on_screen:
+            self._draw_changed()
+        else:
+            self.refresh()  # it is drawn when it comes into sight, if ever
 
     def follow_the_clock(self) -> None:
-        """Draw anew where rows in sight read otherwise than before, because time has passed."""
+        """Draw anew the rows in sight that read otherwise than before, because time has passed."""
         if self.is_on_screen:
-            top = self.scroll_offset.y
-            told = [self._line_of(item) for item in self.items[top : top + self.size.height]]
-            if told != self._told:
-                self._told = told
-                self.refresh()
+            self._draw_changed()
+
+    def _draw_changed(self) -> None:
+        """A run that streams changes one row of many, twenty times a second."""
+        for y in range(self.size.height):
+            if self._look(y) != self._drawn.get(y):
+                self.refresh_line(y + self.scroll_offset.y)
+
+    def _look(self, y: int) -> tuple[Line, bool]:
+        """What a row of the screen says, and whether the cursor is seen there."""
+        index = y + self.scroll_offset.y
+        line = self._line_of(self.items[index]) if index < len(self.items) else self.empty if index == 0 else ()
+        return line, self.has_focus and bool(self.items) and index == self.cursor
 
     def render_line(self, y: int) -> Strip:
-        index = y + self.scroll_offset.y
+        line, with_cursor = self._drawn[y] = self._look(y)
         width = self.size.width
-        line = self._line_of(self.items[index]) if index < len(self.items) else self.empty if index == 0 else ()
-        style = self.visual_style
-        if self.has_focus and self.items and index == self.cursor:
-            style = self.get_visual_style("row--cursor")
+        style = self.get_visual_style("row--cursor") if with_cursor else self.visual_style
         shown = content(self, line).truncate(width, ellipsis=True)
         strip = Strip(shown.render_segments(style), shown.cell_length)
         return strip.extend_cell_length(width, style.rich_style)
