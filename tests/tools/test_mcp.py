@@ -19,6 +19,7 @@ from halo_runtime.tools.base import Probing, SelfDescribing, ToolConfig
 from halo_runtime.tools.mcp.limits import MAX_TEXT
 from halo_runtime.tools.mcp.provider import Server
 from tests.fakes import mcp_server
+from tests.fakes.wire import Answer, FakeService, Received, reply
 from tests.tools.mcp_servers import SDK, at_address, by_command, logged, over_http, wire
 
 
@@ -223,3 +224,71 @@ def test_settings_that_cannot_work_are_told_first(tmp_path: Path, settings: dict
     config = ToolConfig("Demo", "MCP", settings, tmp_path, {"PATH": "/usr/bin:/bin"})
     with pytest.raises(ConfigError, match=problem):
         tool_factory("MCP")(config)
+
+
+# --- sessions over HTTP -----------------------------------------------------------------------------------------------
+
+
+class Sessions(FakeService):
+    """A server of 2025-11-25 over HTTP that knows one session at a time; `lies`: it says that it knows none."""
+
+    json_only = False
+    session = ""
+    lies = False
+
+    def usual(self, request: Received) -> Answer:
+        if request.method != "POST":
+            return Answer(405)
+        number, method = request.body.get("id"), request.body["method"]
+        if number is None:
+            return Answer(202)
+        if method == "initialize":
+            self.session = f"s{self.made('initialize')}"
+            about = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+            info = {"serverInfo": {"name": "sessions", "version": "1"}}
+            return self.told(number, {**about, **info}, {"mcp-session-id": self.session})
+        if method == "server/discover":
+            return reply({"jsonrpc": "2.0", "id": number, "error": {"code": -32601, "message": "Method not found"}})
+        if request.headers.get("mcp-session-id") != self.session:
+            return Answer(404, b"no such session", content_type="text/plain")
+        if method == "tools/list":
+            return self.told(number, {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
+        if self.lies:
+            error = {"code": -32600, "message": "Session terminated"}
+            return reply({"jsonrpc": "2.0", "id": number, "error": error})
+        return self.told(number, {"content": [{"type": "text", "text": self.session}]})
+
+    def told(self, number: int, result: dict[str, Any], headers: dict[str, str] | None = None) -> Answer:
+        return reply({"jsonrpc": "2.0", "id": number, "result": result}, headers=headers or {})
+
+    def made(self, method: str) -> int:
+        """How often something was asked."""
+        return sum(1 for request in self.requests if request.body and request.body.get("method") == method)
+
+
+@pytest.fixture
+async def sessions() -> AsyncIterator[Sessions]:
+    async with Sessions() as sessions:
+        yield sessions
+
+
+async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_ended_at_the_end(
+    tmp_path: Path, sessions: Sessions
+) -> None:
+    server = at_address(tmp_path, f"{sessions.address}/mcp", headers=["x-team: core"])
+    assert await server.call("echo", {}) == "s1"
+    sessions.session = "forgotten"
+    assert await server.call("echo", {}) == "s2"
+    await server.close()
+    assert sessions.requests[-1].method == "DELETE"
+    assert (sessions.made("initialize"), sessions.made("tools/call")) == (2, 3)
+    assert {request.headers["x-team"] for request in sessions.requests} == {"core"}
+
+
+async def test_a_server_that_only_says_so_is_not_asked_twice(tmp_path: Path, sessions: Sessions) -> None:
+    sessions.lies = True
+    server = at_address(tmp_path, f"{sessions.address}/mcp")
+    with pytest.raises(ToolError, match=r"the server refused: Session terminated \(code -32600\)"):
+        await server.call("echo", {})
+    await server.close()
+    assert sessions.made("tools/call") == 1

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 _CLOSE_SECONDS: Final = 8.0
 _SESSION_GONE: Final = "Session terminated"
-"""The SDK's words for a server that no longer knows the session, and so has done nothing."""
+"""The SDK's words for a server that no longer knows the session; another server could say the same words."""
 
 # Else what the SDK logs of a server's faults would be written over the terminal, with tracebacks.
 logging.getLogger("mcp").addHandler(logging.NullHandler())
@@ -53,9 +53,13 @@ class Link(Protocol):
         """What is known beside an error that came of the session, in words; empty for nothing."""
         ...
 
+    def forgot_session(self) -> bool:
+        """Whether the last refusal was that of a server which does not know the session any more."""
+        ...
 
-class SessionGone(Exception):
-    """The server does not know the session any more; nothing has been done."""
+
+class AskAgain(Exception):
+    """The server has done nothing, for it does not know the session, or the tool as it was listed, any more."""
 
 
 class Connection:
@@ -80,7 +84,7 @@ class Connection:
         return f"{name} (MCP {client.protocol_version})"
 
     async def list_tools(self) -> tuple[ServerTool, ...]:
-        """All tools, page by page. Raises ToolError, SessionGone."""
+        """All tools, page by page. Raises ToolError, AskAgain."""
         self.stale = False
 
         async def pages(session: ClientSession) -> tuple[ServerTool, ...]:
@@ -127,11 +131,15 @@ class Connection:
     async def _own(self) -> None:
         try:
             await self._hold()
+        except (KeyboardInterrupt, SystemExit):
+            raise
         except BaseException as error:  # told to whoever waits for an answer
-            failure = _innermost(error)
+            found = _innermost(error)
+            ended = isinstance(found, asyncio.CancelledError)
+            failure = MCPError(types.CONNECTION_CLOSED, "Connection closed") if ended else found
             if not self._opened.done():
                 self._opened.set_exception(failure)
-            elif not self._closing.is_set() and not isinstance(failure, asyncio.CancelledError):
+            elif not self._closing.is_set():
                 self._failure = failure
         finally:
             self.broken = True
@@ -186,9 +194,8 @@ class Connection:
             during = "gave no answer" if self._is_open else "did not open a session"
             problem = f"the server {during} within {self._timeout:g} s; allow more with timeout:"
         except MCPError as error:
-            if error.message == _SESSION_GONE:
-                self.broken = True
-                raise SessionGone from None
+            if self._has_done_nothing(error):
+                raise AskAgain from None
             lost = error.code == types.CONNECTION_CLOSED
             self.broken = self.broken or lost
             told = clean(error.message)
@@ -203,6 +210,14 @@ class Connection:
         self.broken = self.broken or not self._is_open
         more = await self._link.trouble()
         raise ToolError("; ".join(part for part in (problem, more) if part)) from None
+
+    def _has_done_nothing(self, error: MCPError) -> bool:
+        """Whether an error means that the request was not looked at, so that it can be sent again."""
+        if error.message == _SESSION_GONE and self._link.forgot_session():
+            self.broken = True
+            return True
+        self.stale = self.stale or error.code == types.HEADER_MISMATCH
+        return error.code == types.HEADER_MISMATCH
 
     async def _while_connected(self, ask: Callable[[], Awaitable[T]]) -> T:
         asking = asyncio.ensure_future(ask())

@@ -32,7 +32,7 @@ _ADVICE: Final = {
     405: "check the address: no MCP server takes messages there",
 }
 _Note: TypeAlias = Callable[[int, bytes], None]
-"""Takes down the status and the body of a refusal."""
+"""Takes down the status of an answer to a message, and the body of a refusal."""
 
 
 class AddressLink:
@@ -54,6 +54,10 @@ class AddressLink:
         self._network = GuardedNetwork(AllowedHosts.of(allow), resolve or look_up, network)
         self._refused: tuple[int, str] | None = None
 
+    def forgot_session(self) -> bool:
+        """Whether the last answer was a 404, which the protocol has for that."""
+        return self._refused is not None and self._refused[0] == 404
+
     async def trouble(self) -> str:
         """The last status that was a refusal, with the server's words and what to do about it."""
         if self._refused is None:
@@ -74,7 +78,8 @@ class AddressLink:
             yield streams
 
     def _note(self, status: int, content: bytes) -> None:
-        self._refused = status, clean(read_complaint(content).message)
+        is_refusal = status >= 400 and b'"jsonrpc"' not in content  # such an error is told by itself
+        self._refused = (status, clean(read_complaint(content).message)) if is_refusal else None
 
 
 class _Transport(httpx2.AsyncBaseTransport):
@@ -106,10 +111,10 @@ class _Transport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity") != "identity":
             await stream.aclose()
             raise ToolError("packs its answers, although it was asked not to")
-        if "text/event-stream" in response.headers.get("content-type", "") and response.status_code < 400:
+        if response.status_code < 400 and "text/event-stream" in response.headers.get("content-type", ""):
             stream.limit = None  # it goes on as long as the session; each of its messages is bounded
-        elif response.status_code >= 400:
-            self._note(response.status_code, await response.aread())
+        if request.method == "POST":
+            self._note(response.status_code, await response.aread() if response.status_code >= 400 else b"")
         return response
 
     async def aclose(self) -> None:

@@ -27,6 +27,10 @@ UNTRUSTED: Final = "(the server says) "
 
 _MAPS: Final = frozenset(("properties", "$defs", "definitions", "dependentSchemas"))
 """Keywords whose value has schemas by name."""
+_UNCHECKED: Final = frozenset(
+    ("pattern", "format", "propertyNames", "$schema", "$id", "$anchor", "$ref", "$dynamicRef", "$dynamicAnchor",
+     "$defs", "definitions")
+)  # fmt: skip
 _COMBINED: Final = ("allOf", "anyOf", "oneOf")
 _OPEN: Final[JsonObject] = {"type": "object", "properties": {}}
 _SHOWN_NAMES: Final = 20
@@ -117,14 +121,14 @@ def argument_schema(schema: Json) -> JsonObject:
 
 
 def checkable(schema: Json) -> Json:
-    """The schema without what is not safe to check or says nothing: a stranger's patterns can take for ever."""
+    """The schema without what is not safe to check: patterns and references of a stranger can take for ever."""
     if is_list(schema):
         return [checkable(item) for item in schema]
     if not is_object(schema):
         return schema
     kept: JsonObject = {}
     for key, value in schema.items():
-        if key in ("pattern", "format", "$schema", "$id", "$anchor", "$dynamicRef", "$dynamicAnchor", "propertyNames"):
+        if key in _UNCHECKED:
             continue
         if key in ("additionalProperties", "unevaluatedProperties") and "patternProperties" in schema:
             continue

@@ -102,19 +102,19 @@ class Server:
         return list(tools) if self._only is None else [find_tool(tools, name) for name in dict.fromkeys(self._only)]
 
     async def _asked(self, ask: Callable[[Connection], Awaitable[T]], *, opening: bool = False) -> T:
-        """What the server answers; asked in a new session where it has forgotten this one, and so done nothing."""
-        from halo_runtime.tools.mcp.connection import SessionGone
+        """What the server answers; asked once more where it has forgotten the session or the tool, and done nothing."""
+        from halo_runtime.tools.mcp.connection import AskAgain
 
         try:
             return await ask(self._connection or await self._connected())
-        except SessionGone:
+        except AskAgain:
             pass
         if not opening:
             await self._listed()
         try:
             return await ask(await self._connected())
-        except SessionGone:
-            raise ToolError("the server forgets its sessions at once; is it the right address?") from None
+        except AskAgain:
+            raise ToolError("the server forgets its sessions or tools at once; is it the right address?") from None
 
     async def _connected(self) -> Connection:
         """A connection that can be used."""
@@ -148,9 +148,8 @@ class _Known:
     @cached_property
     def _validator(self) -> Validator:
         from jsonschema import Draft202012Validator
-        from referencing import Registry
 
-        return Draft202012Validator(checkable(self.tool.schema), registry=Registry())
+        return Draft202012Validator(checkable(self.tool.schema))
 
 
 def open_mcp(config: ToolConfig, resolve: Resolve | None = None, network: AsyncNetworkBackend | None = None) -> Server:

@@ -47,6 +47,10 @@ class CommandLink:
         self._is_ending = False
         self._quiet = asyncio.Event()
 
+    def forgot_session(self) -> bool:
+        """Never: the process is the session."""
+        return False
+
     async def trouble(self) -> str:
         """What is known of the server beside an error, in words; what a dying one says is waited for a moment."""
         if self._is_ending:
