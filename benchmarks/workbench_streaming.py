@@ -26,7 +26,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -75,7 +75,7 @@ def serve() -> None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
+def server() -> Generator[str]:
     command = [sys.executable, __file__, "--serve"]  # which complains of each client that is killed
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert process.stdout is not None

@@ -36,7 +36,7 @@ from halo_runtime.values import digest
 
 if TYPE_CHECKING:
     from halo_runtime.cassettes.cassette import Cassette
-    from halo_runtime.cassettes.format import Kind
+    from halo_runtime.cassettes.format import Kind, Outcome
 
 Asker: TypeAlias = Callable[[Interrupt], Awaitable[Answer]]
 """Gives the answer to a question, or raises Paused to leave it open."""
@@ -176,10 +176,17 @@ class Run:
     def heard(self, path: str, kind: Kind, request: Callable[[], JsonObject]) -> None:
         """Tell the cassette how an exchange ended that a journal may have given."""
         record = self.effects.journal.find(path)
-        if self.cassette is not None and record is not None:
+        if record is not None:
+            self.heard_of(path, kind, request, record.outcome, record.result)
+
+    def heard_of(
+        self, path: str, kind: Kind, request: Callable[[], JsonObject], outcome: Outcome, result: Json
+    ) -> None:
+        """Tell the cassette how an exchange ended, or is taken to have."""
+        if self.cassette is not None:
             from halo_runtime.cassettes.cassette import Asked  # see `exchange`
 
-            self.cassette.heard(Asked(self.run_id, path, kind, request()), record.outcome, record.result)
+            self.cassette.heard(Asked(self.run_id, path, kind, request()), outcome, result)
 
     def _without_secrets(self, reply: ModelReply) -> ModelReply:
         if not self.secrets.active:

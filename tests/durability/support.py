@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import halo_lang
-from halo_runtime import Interrupt, RunResult, Runtime, ScriptedModel
+from halo_runtime import Cassette, Interrupt, RunResult, Runtime, ScriptedModel
 from halo_runtime.engine.clock import Clock
 from halo_runtime.store.files import FileRunStore
 from halo_runtime.store.format import FORMAT, Sealer
@@ -45,8 +45,9 @@ class Project:
     def store(self) -> FileRunStore:
         return FileRunStore(self.root)
 
-    def runtime(self) -> Runtime:
-        made = Runtime(env=self.env, replies=ScriptedModel(self.replies), clock=self.clock, store=self.store)
+    def runtime(self, cassette: Cassette | None = None) -> Runtime:
+        replies = ScriptedModel(self.replies)
+        made = Runtime(env=self.env, replies=replies, clock=self.clock, store=self.store, cassette=cassette)
         made.register_tool_provider("KV", self.deeds)
         return made
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from halo_runtime import RunResult
+import halo_lang
+from halo_runtime import Cassette, RunResult
 from halo_runtime.errors import RunRefused, SignalError, ToolError
 from tests.durability.support import AGENTS, STORE, Project, keys
 
@@ -68,6 +69,21 @@ async def test_a_person_says_what_became_of_a_call_in_doubt(
     if status == "failed":
         assert isinstance(result.error, ToolError)
         assert "was given up" in str(result.error)
+
+
+@pytest.mark.parametrize("answer", ["retry", {"skip": 7}, "fail"], ids=["retry", "skip", "fail"])
+async def test_what_became_of_a_call_in_doubt_is_in_the_cassette(answer: Any, tmp_path: Path) -> None:
+    project = await killed_inside_the_second(tmp_path)
+    await project.runtime().resume("r")
+    tape = tmp_path / "tape.jsonl"
+    recording = project.runtime(Cassette.record(tape))
+    result = await recording.signal("r", answer)
+    await recording.close()
+    project.deeds.calls.clear()
+    again = await project.runtime(Cassette.replay(tape)).run(halo_lang.parse(DEED), "Main", {"x": 1})
+    assert (again.status, again.output) == (result.status, result.output)
+    assert str(again.error) == str(result.error)
+    assert project.deeds.calls == []
 
 
 @pytest.mark.parametrize("answer", ["yes", None, {}, True, ["retry"]])

@@ -16,6 +16,7 @@ from halo_runtime.engine.effects import NO_ORIGINS, Origins
 from halo_runtime.engine.events import ToolRequested, ToolResponded
 from halo_runtime.engine.expressions import Expression, evaluate_written
 from halo_runtime.engine.frame import Frame
+from halo_runtime.engine.journal import error_to_record
 from halo_runtime.engine.limits import within
 from halo_runtime.engine.needs import TOOL_CALL
 from halo_runtime.errors import HaloError, ToolError
@@ -155,14 +156,23 @@ async def _careful(frame: Frame, place: str, asked: _Asked, *, once: bool) -> tu
     """
     if not (once and frame.run.effects.in_doubt(place)):
         return await _try(frame, place, asked, once=once), place
-    place = f"{place}/doubt"
-    answer = await frame.run.ask(frame, place, _doubt(asked), None, None, asked.origins)
+    doubt = f"{place}/doubt"
+    answer = await frame.run.ask(frame, doubt, _doubt(asked), None, None, asked.origins)
     if is_object(answer) and "skip" in answer:
-        return {"value": answer["skip"], "warnings": []}, place
+        result: JsonObject = {"value": answer["skip"], "warnings": []}
+        frame.run.heard_of(place, "tool", lambda: _request(asked), "done", result)
+        return result, doubt
     if answer == "retry":
-        return await _careful(frame, f"{place}/again", asked, once=once)
+        return await _careful(frame, f"{doubt}/again", asked, once=once)
     called = f"{asked.tool}.{asked.method}"
-    raise ToolError(f"{called} had begun when the run broke off, and was given up ({compact(answer)})")
+    error = ToolError(f"{called} had begun when the run broke off, and was given up ({compact(answer)})")
+    frame.run.heard_of(place, "tool", lambda: _request(asked), "failed", error_to_record(error))
+    raise error
+
+
+def _request(asked: _Asked) -> JsonObject:
+    """What a journal and a cassette know a call by. The key is of one run alone, so it is no part of what was asked."""
+    return {"tool": asked.tool, "method": asked.method, "args": asked.arguments}
 
 
 def _doubt(asked: _Asked) -> JsonObject:
@@ -181,8 +191,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
     """One try, with its events and its record."""
     run, redact = frame.run, frame.run.redactor.json
     tool, method, arguments = asked.tool, asked.method, asked.arguments
-    # The key is of this run alone, so it is no part of what was asked.
-    request: JsonObject = {"tool": tool, "method": method, "args": arguments}
+    request = _request(asked)
     given = arguments if asked.key is None else {**arguments, "id": asked.key}
     booking = None
     if asked.asker is not None:
