@@ -56,6 +56,9 @@ class FirstToolCall:
     problem: str | None
 
 
+_LISTED: Final = "{} is asked for its functions when the agent is called, so they are left out here"
+
+
 @record
 class CallPreview:
     """One agent call as it would be sent; `request` is None where it could not be made, and `error` says why.
@@ -156,6 +159,7 @@ class _Preview:
             values = settings_of(known, self._scope)
             settings = _shown(known, values)
             parameters = parameters_of(known, self._scope)
+            self._notes += [_LISTED.format(tool) for tool in known.listed]
             first, result = self._first_tool(values, parameters)
             contexts = tuple(shown_matches(one, self._scope.matches_of(one.label)) for one in known.libraries)
             history = await self._history()

@@ -123,6 +123,8 @@ def main() -> None:
     if MODE == "dies-at-once":
         sys.stderr.write("cannot find the configuration\n")
         sys.exit(2)
+    if MODE == "silent":
+        log({"method": "(started)", "process": os.getpid()})
     if MODE == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child = subprocess.Popen(["sleep", "300"], start_new_session=True)

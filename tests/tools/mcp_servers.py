@@ -50,6 +50,13 @@ def logged(folder: Path) -> list[Any]:
     return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
 
 
+def is_alive(process: int) -> bool:
+    """Whether a process runs, as /proc has it."""
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
 @contextlib.contextmanager
 def over_http(app: Any) -> Iterator[str]:
     """An ASGI application on a free port of loopback; its address."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +20,7 @@ from halo_runtime import Cassette, ConfigError, RunResult
 from halo_runtime.models.base import ModelReply, ModelRequest
 from tests.durability.support import Project
 from tests.runtime.support import StubModel, runtime
-from tests.tools.mcp_servers import WIRE, logged
+from tests.tools.mcp_servers import WIRE, is_alive, logged
 
 SECRET = "zq-4471-hidden"
 ENV = {"PATH": os.environ["PATH"], "KEY": SECRET}
@@ -42,6 +47,17 @@ async def play(
 
 def calls_made(folder: Path) -> list[Any]:
     return [message["params"] for message in logged(folder) if message.get("method") == "tools/call"]
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    """Wait until another process has come so far."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            if holds():
+                return
+        time.sleep(0.02)
+    raise AssertionError("it did not come so far")
 
 
 async def test_a_stage_calls_a_tool_by_its_name(tmp_path: Path) -> None:
@@ -71,6 +87,21 @@ async def test_what_an_agent_chooses_is_done_and_told(tmp_path: Path) -> None:
     (tool,) = result.context.meta["calls"][0]["tools"]
     assert (result.output, tool["name"], tool["result"]) == ("done", "Demo_echo", "from the model")
     assert [params["name"] for params in calls_made(tmp_path)] == ["echo"]
+
+
+async def test_a_name_that_only_servers_write_stays_what_it_is(tmp_path: Path) -> None:
+    asks = {"tool_calls": [{"tool": "Demo_echo.it", "args": {"text": "x"}}]}
+    result = await play(tmp_path, declared(tmp_path, "clash") + AGENT + GO, {"A.go": [asks, "done"]})
+    assert result.context.meta["calls"][0]["tools"][0]["name"] == "Demo_echo.it"
+    assert [params["name"] for params in calls_made(tmp_path)] == ["echo.it"]
+
+
+async def test_a_preview_says_that_the_functions_are_not_known_yet(tmp_path: Path) -> None:
+    program = halo_lang.parse(halo_lang.Source(declared(tmp_path) + AGENT + GO, str(tmp_path / "main.halo")))
+    (found,) = runtime(env=ENV).agent_calls(program)
+    shown = await runtime(env=ENV).preview(program, found, {"x": "hi"})
+    assert "Demo is asked for its functions when the agent is called, so they are left out here" in shown.warnings
+    assert not (tmp_path / "log").exists()
 
 
 async def test_a_tool_that_fails_tells_the_model_and_the_run_goes_on(tmp_path: Path) -> None:
@@ -142,6 +173,22 @@ async def test_a_cassette_answers_in_place_of_the_server_and_of_its_list(tmp_pat
     )
     assert not (tmp_path / "log").exists()
     assert SECRET not in (tmp_path / "tape.jsonl").read_text()
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_no_server_outlives_a_run_that_is_broken_off_in_a_call(tmp_path: Path, number: int, code: int) -> None:
+    file = tmp_path / "main.halo"
+    file.write_text(declared(tmp_path, "silent") + "pipeline Main(x: String) -> Result: |> Demo.echo()")
+    halo = [sys.executable, "-m", "halo_runtime.cli.main", "run", str(file), "-i", "x=1", "--quiet"]
+    with subprocess.Popen(halo, env={**os.environ, **ENV}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        eventually(lambda: "tools/call" in (tmp_path / "log").read_text())
+        process.send_signal(number)
+        assert process.wait(30) == code
+    server = next(line["process"] for line in logged(tmp_path) if "process" in line)
+    eventually(lambda: not is_alive(server))
+    told = [line["method"] for line in logged(tmp_path)][-1]
+    assert told == ("notifications/cancelled" if number == signal.SIGINT else "tools/call")
 
 
 async def test_settings_that_cannot_work_are_told_before_a_run_starts(tmp_path: Path) -> None:

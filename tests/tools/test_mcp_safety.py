@@ -7,7 +7,6 @@ import gzip
 import json
 import time
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.mcp.limits import MAX_MESSAGE
 from halo_runtime.tools.mcp.provider import Server, open_mcp
 from tests.fakes.wire import Answer, FakeService, Received, reply
-from tests.tools.mcp_servers import SDK, WIRE, at_address, by_command, logged, wire
+from tests.tools.mcp_servers import SDK, WIRE, at_address, by_command, is_alive, logged, wire
 
 PUBLIC = "93.184.216.34"
 
@@ -119,12 +118,6 @@ async def test_a_server_sees_no_more_of_the_environment_than_it_is_given(
     await server.close()
 
 
-def _is_alive(process: int) -> bool:
-    with suppress(ProcessLookupError, FileNotFoundError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    return False
-
-
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
 @pytest.mark.parametrize("during_a_call", [False, True])
 async def test_no_process_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, during_a_call: bool) -> None:
@@ -134,13 +127,13 @@ async def test_no_process_is_left_behind(tmp_path: Path, monkeypatch: pytest.Mon
     server = by_command(tmp_path, WIRE, "stubborn")
     assert await server.call("echo", {"text": "x"}) == "x"
     processes = next(line["processes"] for line in logged(tmp_path) if "processes" in line)
-    assert [_is_alive(process) for process in processes] == [True, True]
+    assert [is_alive(process) for process in processes] == [True, True]
     if during_a_call:
         calling = asyncio.create_task(server.call("echo", {"text": "x"}))
         await asyncio.sleep(0)
         calling.cancel()
     await server.close()
-    assert [_is_alive(process) for process in processes] == [False, False]
+    assert [is_alive(process) for process in processes] == [False, False]
 
 
 # --- what tools say of themselves -------------------------------------------------------------------------------------
