@@ -1,6 +1,6 @@
 """What policy rules find and what they stop by mistake, on texts written for it, and what they cost.
 
-    python benchmarks/policies.py [--only injection|redaction] [--out FILE]
+    python benchmarks/policies.py [--only injection|redaction|names] [--out FILE]
 
 Prints tables and writes JSON; a part that is not measured keeps the figures that stand there.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 import policies_injection
+import policies_names
 import policies_redaction
 from record import machine, save, versions
 
@@ -28,7 +29,11 @@ class Part(Protocol):
     def tables(self, figures: dict[str, Any]) -> str: ...
 
 
-PARTS: Final[dict[str, Part]] = {"injection": policies_injection, "redaction": policies_redaction}
+PARTS: Final[dict[str, Part]] = {
+    "injection": policies_injection,
+    "redaction": policies_redaction,
+    "names": policies_names,
+}
 
 
 def main() -> None:
@@ -38,7 +43,7 @@ def main() -> None:
     options = arguments.parse_args()
     report: dict[str, Any] = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
     for name, part in PARTS.items():
-        if options.only in (None, name):
+        if options.only == name or (options.only is None and getattr(part, "IS_THERE", True)):
             figures = part.measure()
             report[name] = {**machine(), "versions": versions(*part.BESIDE), **figures}
             print(f"## {name}\n\n{part.tables(figures)}\n")

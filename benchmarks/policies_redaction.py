@@ -22,7 +22,7 @@ from halo_runtime import Runtime, ScriptedModel
 from halo_runtime.policies.detection import expanded, find
 from halo_runtime.policies.views import views_of
 
-BESIDE: Final = ("datafog", "phonenumbers", "python-stdnum")
+BESIDE: Final = ("datafog", "phonenumberslite", "python-stdnum")
 DATA: Final = Path(__file__).resolve().parents[1] / "tests" / "policies" / "data"
 HALVES: Final = {"tuned on": 0, "held back": 1}
 ALL: Final = expanded(["PII", "Secrets"])
@@ -31,14 +31,15 @@ _THEIRS: Final = {
     "IBAN": ("DE_IBAN", "IBAN"), "IP": ("IP_ADDRESS",),
 }  # fmt: skip
 ROUNDS: Final = 30
+RUNS: Final = 9
 
 Spans: TypeAlias = Callable[[str, str], Iterable[tuple[int, int]]]
 """Where a kind is found in a text."""
 
 _BARE: Final = """
 agent Bot [openai/gpt-4o-mini]{requires}
-pipeline Main(text: String) -> Result:
-  text |> Bot.answer()
+pipeline Main(texts: Array) -> Result:
+  texts |* each(text in texts, concurrency: 1) => Bot.answer(text)
 """
 _POLICY: Final = "policy House : Redact(PII) & Block(PromptInjection) & MaxSpend(1)\n"
 
@@ -167,20 +168,17 @@ def _time(texts: Sequence[str]) -> float:
 
 
 def _calls(requires: bool, texts: Sequence[str]) -> float:
-    """The median time of a run with one call, in milliseconds."""
+    """The median time of a call, in milliseconds: of runs with a call about each text, none of them seen before."""
     program = (_POLICY if requires else "") + _BARE.format(requires=" requires House" if requires else "")
     parsed = halo_lang.parse(program)
-
-    async def run() -> list[float]:
-        spent: list[float] = []
-        for text in (texts[0], *texts):
-            runtime = Runtime(env={}, replies=ScriptedModel({"*": "fine"}))
-            start = process_time()
-            await runtime.run(parsed, "Main", {"text": text})
-            spent.append((process_time() - start) * 1000)
-        return spent[1:]
-
-    return median(asyncio.run(run()))
+    spent: list[float] = []
+    for number in range(RUNS + 1):
+        asked = [f"{requires} {number} {text}" for text in texts]
+        runtime = Runtime(env={}, replies=ScriptedModel({"*": "fine"}))
+        start = process_time()
+        asyncio.run(runtime.run(parsed, "Main", {"texts": asked}))
+        spent.append((process_time() - start) * 1000 / len(texts))
+    return median(spent[1:])
 
 
 def _counted(share: dict[str, int]) -> str:
