@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from typing import Any
 from zlib import crc32
 
-OPENAI_MODELS = {"text-embedding-3-small": 48, "text-embedding-3-large": 96}
+OPENAI_MODELS = {
+    "text-embedding-3-small": 48, "text-embedding-3-large": 96, "openai/text-embedding-3-small": 48,
+    "BAAI/bge-base-en-v1.5": 48,
+}  # fmt: skip
 GEMINI_MODELS = {"gemini-embedding-001": 48}
 OLLAMA_MODELS = {"nomic-embed-text": 48, "all-minilm": 24}
 """Model → length of its vectors; short ones, for they are not looked at."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import httpx
@@ -52,7 +53,17 @@ OLLAMA = Kit(
     "ollama/nomic-embed-text", 48, ollama_server.FakeOllama, lambda fake: {"OLLAMA_HOST": fake.host},
     lambda status: ollama_server.refusal(status, "try later"), {"embeddings": []},
 )  # fmt: skip
-KITS = pytest.mark.parametrize("kit", [OPENAI, GEMINI, OLLAMA], ids=lambda kit: kit.model)
+ROUTER = Kit(
+    "openrouter/openai/text-embedding-3-small", 48, partial(openai_server.FakeOpenAI, "openrouter"),
+    lambda fake: {"OPENROUTER_API_KEY": openai_server.KEY, "OPENROUTER_BASE_URL": fake.url},
+    OPENAI.refuse, OPENAI.empty,
+)  # fmt: skip
+TOGETHER = Kit(
+    "together/BAAI/bge-base-en-v1.5", 48, partial(openai_server.FakeOpenAI, "together"),
+    lambda fake: {"TOGETHER_API_KEY": openai_server.KEY, "TOGETHER_BASE_URL": fake.url},
+    OPENAI.refuse, OPENAI.empty,
+)  # fmt: skip
+KITS = pytest.mark.parametrize("kit", [OPENAI, ROUTER, TOGETHER, GEMINI, OLLAMA], ids=lambda kit: kit.model)
 
 
 async def embed(
@@ -109,6 +120,19 @@ async def test_what_passes_is_tried_again_and_what_does_not_is_told(kit: Kit) ->
         fake.answer(*(kit.refuse(503) for _ in range(4)))
         with pytest.raises(ModelError, match="answered 503"):
             await embed(kit, fake, TEXTS)
+
+
+@pytest.mark.parametrize(("asked", "waits"), [("2", [2.0]), ("31", [])])
+async def test_a_service_is_waited_for_as_long_as_it_asks_within_reason(asked: str, waits: list[float]) -> None:
+    waited: list[float] = []
+    async with openai_server.FakeOpenAI(refusals_expected=True) as fake:
+        fake.answer(openai_server.refusal(429, "slow down", headers={"retry-after": asked}))
+        if waits:
+            await embed(OPENAI, fake, TEXTS, waited=waited)
+        else:
+            with pytest.raises(ModelError, match="slow down"):
+                await embed(OPENAI, fake, TEXTS, waited=waited)
+    assert waited == waits
 
 
 @KITS

@@ -24,7 +24,7 @@ HOURS = {"id": "hours", "text": "We are closed on Sundays.", "metadata": {"page"
 DONE: dict[str, tuple[dict[str, Any], Any]] = {
     "add": ({"text": "Shipping is free.", "id": "shipping", "metadata": {"a": 1}}, "shipping"),
     "addMany": ({"items": ["One.", {"text": "Two.", "id": "two"}]}, ["70277bfc409b5021", "two"]),
-    "search": ({"query": "closed sundays", "k": 1}, [HOURS | {"score": 0.632456}]),
+    "search": ({"query": "closed sundays", "k": 1}, [HOURS | {"score": 0.6325}]),
     "get": ({"id": "refunds"}, REFUNDS),
     "delete": ({"id": "refunds"}, True),
     "count": ({}, 2),

@@ -26,7 +26,7 @@ from halo_runtime.tools.workspace.paths import Parts, show
 if TYPE_CHECKING:
     from halo_runtime.models.embeddings import Embeddings
     from halo_runtime.tools.vectors.embedders import Embedder
-    from halo_runtime.tools.vectors.index import Index
+    from halo_runtime.tools.vectors.index import Index, Match
 
 DEFAULT_PATH: Final = "vectors.db"
 DEFAULT_K: Final = 5
@@ -121,10 +121,7 @@ class VectorStore:
         settings = self._settings
         wanted = Wanted(vectors[0], int(args.get("k") or settings.k), settings.min_score, filter_)
         matches = await self._do(lambda index, stop: index.search(wanted, stop))
-        return [
-            {"id": found.entry.id, "text": found.entry.text, "score": found.score, "metadata": found.entry.metadata}
-            for found in matches
-        ]
+        return [_shown(found) for found in matches]
 
     async def get(self, args: JsonObject) -> Json:
         """Gives `{id, text, metadata}`, null where there is none."""
@@ -234,6 +231,12 @@ class VectorStore:
             return await patiently(lambda: self._workers.do(careful))
         except sqlite3.Error as error:
             raise explained(error, self._name, "vector store", self._settings.path) from None
+
+
+def _shown(found: Match) -> JsonObject:
+    """A match as programs see it; the score in as many digits as are the same on every machine."""
+    entry = found.entry
+    return {"id": entry.id, "text": entry.text, "score": round(found.score, 4), "metadata": entry.metadata}
 
 
 class _Unreadable(ToolError):
