@@ -145,7 +145,8 @@ ERRORS: tuple[Code, ...] = (
         "error",
         "unknown method",
         "System and the built-in providers have fixed methods; the message lists them. REST, GET, POST and MCP take "
-        "any name: there it is a path, or comes from the server.",
+        "any name: there it is a path, or comes from the server. `halo check --connect` asks MCP servers for their "
+        "methods.",
         'pipeline Main(x: String) -> Result: x |> System.Prnt("a")',
         'pipeline Main(x: String) -> Result: x |> System.Print("a")',
     ),

@@ -98,9 +98,15 @@ def die(words: str) -> str:
 async def grow(context: Context[Any, Any]) -> str:
     """Get another tool."""
     server.add_tool(lambda: "new", name="grown", description="A new tool.")
+    return await announce(context)
+
+
+@server.tool(structured_output=False)
+async def announce(context: Context[Any, Any]) -> str:
+    """Say that the tools are others now."""
     await context.session.send_tool_list_changed()
     await context.notify_tools_changed()
-    return "grown"
+    return "told"
 
 
 if __name__ == "__main__":
