@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from halo_lang.records import record
-from halo_runtime.json_types import Json
+from halo_runtime.json_types import Json, JsonObject
 
 if TYPE_CHECKING:
     from halo_lang.diagnostics import Diagnostic
@@ -48,10 +48,12 @@ class HaloError(Exception):
 
     `path` is the structural path of that stage's execution. `hint` says what to do where the message does not.
     `usage` is what a model's request used although it failed, with None for what nobody knows; None: nothing.
-    `retry_after`: seconds to wait before another try, where somebody has said so.
+    `retry_after`: seconds to wait before another try, where somebody has said so. `embedded` is what a tool had used
+    of embedding models when it failed (see ToolBox.call).
     """
 
     usage: Usage | None = None
+    embedded: Sequence[JsonObject] = ()
     place: Place | None = None
     path: str | None = None
     attempt: int = 1

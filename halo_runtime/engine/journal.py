@@ -250,6 +250,8 @@ def error_to_record(error: errors.HaloError) -> JsonObject:
     document: JsonObject = {"type": type(error).__name__, "message": error.message}
     if error.usage is not None:
         document["usage"] = asdict(error.usage)
+    if error.embedded:
+        document["embedded"] = list(error.embedded)
     if isinstance(error, errors.ServiceError):
         document |= {
             "retryable": error.retryable,
@@ -283,4 +285,5 @@ def error_from_record(document: JsonObject) -> errors.HaloError:
 def _with_usage(error: errors.HaloError, document: JsonObject) -> errors.HaloError:
     usage: Json = document.get("usage")
     error.usage = Usage(**usage) if is_object(usage) else None
+    error.embedded = document.get("embedded", ())
     return error

@@ -75,7 +75,11 @@ class ToolBox:
         from halo_runtime.models.embeddings import metered  # only stores with a service's model pay for it
 
         with metered() as used:
-            answer = await self._asked(name, method, lambda tool: tool.call(method, arguments))
+            try:
+                answer = await self._asked(name, method, lambda tool: tool.call(method, arguments))
+            except HaloError as error:
+                error.embedded = [use.to_json() for use in used.values()]
+                raise
         return answer | ({"embedded": [use.to_json() for use in used.values()]} if used else {})
 
     async def methods(self, name: str) -> JsonObject:

@@ -13,10 +13,11 @@ import halo_lang
 from halo_runtime import Cassette, ConfigError, RunResult, Runtime
 from halo_runtime.cli.main import main
 from halo_runtime.errors import PolicyViolation, ToolError
-from halo_runtime.models.embeddings import Embedded, Purpose
+from halo_runtime.models.embeddings import BATCH_TEXTS, Embedded, Purpose
 from tests.durability.support import Project
-from tests.fakes.embeddings import vector
+from tests.fakes.embeddings import answer_openai, vector
 from tests.fakes.openai_server import KEY, FakeOpenAI, refusal
+from tests.fakes.wire import reply
 from tests.runtime.support import StubModel, runtime
 
 STORE = 'store Docs : VectorStore(namespace: "docs", path: "v.db", k: 2, model: "words/of")\n'
@@ -254,6 +255,22 @@ async def test_what_embedding_costs_is_counted_apart(tmp_path: Path) -> None:
     assert (result.context.meta["cost"], result.context.meta["tokens"]["total"]) == (0.0, 0)
     plain, _ = await play(tmp_path, f"{AGENT.replace('  equips Docs', '')}{MAIN}Bot.answer()")
     assert "embeddings" not in plain.context.meta
+
+
+async def test_what_was_embedded_before_a_failure_is_counted_too(tmp_path: Path) -> None:
+    text = f"{PAID}@checkpoint\npipeline Main(x: List) -> Any: x |> Docs.addMany(x)"
+    items = [f"number {number}" for number in range(BATCH_TEXTS + 1)]
+    async with FakeOpenAI(refusals_expected=True) as server:
+        answer = reply(answer_openai({"model": "text-embedding-3-small", "input": items[:BATCH_TEXTS]}))
+        server.answer(answer, refusal(400, "no more"))
+        project = Project(tmp_path / ".halo")
+        project.env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
+        failed = await project.runtime().run(parsed(tmp_path, text), "Main", {"x": items}, keep=True)
+    assert isinstance(failed.error, ToolError)
+    [line] = failed.context.meta["embeddings"]
+    assert (line["method"], line["tokens"]) == ("addMany", 2 * BATCH_TEXTS)
+    assert project.store.load(failed.run_id).context()["meta"]["embeddings"] == [line]
+    assert not (tmp_path / "v.db").exists()
 
 
 async def test_a_key_is_in_no_error_no_journal_and_no_output(tmp_path: Path) -> None:

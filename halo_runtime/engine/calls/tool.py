@@ -121,17 +121,18 @@ async def call_tool(
     frame.run.tools_used.setdefault((tool, method), ToolUse(tool, method))
     for warning in result["warnings"]:
         frame.run.warn(frame, f"{tool}.{method}: {warning}")
-    if "embedded" in result and not frame.run.effects.was_reused(place):
-        frame.strand.embeddings += (_embedding_line(frame, tool, method, used) for used in result["embedded"])
     return result["value"], place
 
 
-def _embedding_line(frame: Frame, tool: str, method: str, used: JsonObject) -> JsonObject:
-    """What a call has used of an embedding model, as it stands in `meta.embeddings`."""
-    cost = frame.run.prices.cost(used["model"], Usage(used["tokens"], 0))
-    line: JsonObject = {"tool": tool, "method": method, "model": used["model"], "tokens": used["tokens"]}
-    line["cost"] = None if cost is None else float(cost)
-    return line | ({"estimated": True} if used["estimated"] else {})
+def _note_embeddings(frame: Frame, place: str, asked: _Asked, embedded: Sequence[JsonObject]) -> None:
+    """Write down in `meta.embeddings` what a call has used of embedding models; what is reused has cost nothing."""
+    if embedded and frame.run.effects.was_reused(place):
+        return
+    for used in embedded:
+        cost = frame.run.prices.cost(used["model"], Usage(used["tokens"], 0))
+        line: JsonObject = {"tool": asked.tool, "method": asked.method}
+        line |= {"model": used["model"], "tokens": used["tokens"], "cost": None if cost is None else float(cost)}
+        frame.strand.embeddings.append(line | ({"estimated": True} if used["estimated"] else {}))
 
 
 @record
@@ -218,6 +219,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
             charge=lambda: booking and booking.charge,
         )  # fmt: skip
     except HaloError as error:
+        _note_embeddings(frame, place, asked, error.embedded)
         reused, failure = replayed or run.effects.was_reused(place), redact(error_to_json(error))
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, None, failure, reused))
         raise
@@ -225,6 +227,7 @@ async def _try(frame: Frame, place: str, asked: _Asked, *, once: bool) -> JsonOb
         if asked.asker is not None:
             run.ledger.told(frame, place, asked.asker, run.effects.journal.find(place))
         run.heard(place, "tool", lambda: request)
+    _note_embeddings(frame, place, asked, result.get("embedded", ()))
     if run.emitter.active:
         reused = replayed or run.effects.was_reused(place)
         run.emitter.emit(ToolResponded(run.run_id, place, tool, method, redact(result["value"]), None, reused))
