@@ -8,7 +8,7 @@ refuse without losing its shape, a keyword in the place of a value for one, is r
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any, NamedTuple, TypeAlias, cast, get_args
+from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args
 
 from halo_lang import nodes
 from halo_lang.diagnostics import Diagnostic, error
@@ -18,6 +18,9 @@ from halo_lang.strings import decode
 
 _VALUES = get_args(nodes.Value)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+MADE: Final[Any] = tuple.__new__  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+"""Makes a named tuple of a tuple in half the time that calling its class takes; parsing makes very many."""
 
 # A rule's children differ from rule to rule; each method knows its own from the grammar.
 Children: TypeAlias = list[Any]
@@ -296,7 +299,7 @@ def _reserved(token: Any) -> Refusal:
 
 
 def _between(first: Any, last: Any) -> Span:
-    return Span(first.span.start, last.span.end)
+    return MADE(Span, (first.span[0], last.span[1]))
 
 
 def _optional(children: Children) -> Any:

@@ -7,7 +7,8 @@ neither trace nor figures depend on who finished first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Final
 
 from halo_runtime.engine.journal import Recorder, StageEntry, Step
@@ -20,6 +21,8 @@ STEPS_A_BREATH: Final = 256
 
 _LISTS: Final = ("calls", "violations", "warnings", "events", "embeddings")
 """What grows from stage to stage. Shadows do not belong here: their lines change until the run's end."""
+
+_lists: Final[Callable[[Strand], tuple[list[JsonObject], ...]]] = attrgetter(*_LISTS)
 
 
 class Strand:
@@ -85,13 +88,12 @@ class Strand:
 
     def news(self) -> JsonObject:
         """What the lists of `context.meta` have got since this was asked last; empty ones are left out."""
-        found: JsonObject = {}
-        for place, name in enumerate(_LISTS):
-            lines: list[JsonObject] = getattr(self, name)
-            if len(lines) > self._told[place]:
-                found[name] = lines[self._told[place] :]
-                self._told[place] = len(lines)
-        return found
+        lengths = [len(lines) for lines in _lists(self)]
+        if lengths == self._told:
+            return {}  # as after most stages
+        told, self._told = self._told, lengths
+        parts = zip(_LISTS, _lists(self), told, strict=True)
+        return {name: lines[before:] for name, lines, before in parts if len(lines) > before}
 
     def use(self, agent: str, use: Use) -> None:
         """A call of an agent has used this of its budgets."""
