@@ -16,7 +16,7 @@ import pytest
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import Probing, SelfDescribing, ToolConfig
-from halo_runtime.tools.mcp.limits import MAX_TEXT
+from halo_runtime.tools.mcp.limits import MAX_MESSAGE, MAX_TEXT
 from halo_runtime.tools.mcp.provider import Server
 from tests.fakes import mcp_server
 from tests.fakes.wire import Answer, FakeService, Received, reply
@@ -235,6 +235,7 @@ class Sessions(FakeService):
     json_only = False
     session = ""
     lies = False
+    odd: Answer | None = None
 
     def usual(self, request: Received) -> Answer:
         if request.method != "POST":
@@ -253,6 +254,8 @@ class Sessions(FakeService):
             return Answer(404, b"no such session", content_type="text/plain")
         if method == "tools/list":
             return self.told(number, {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]})
+        if self.odd is not None:
+            return self.odd
         if self.lies:
             error = {"code": -32600, "message": "Session terminated"}
             return reply({"jsonrpc": "2.0", "id": number, "error": error})
@@ -292,3 +295,24 @@ async def test_a_server_that_only_says_so_is_not_asked_twice(tmp_path: Path, ses
         await server.call("echo", {})
     await server.close()
     assert sessions.made("tools/call") == 1
+
+
+@pytest.mark.parametrize(
+    ("event", "problem"),
+    [
+        (b"event: message\ndata: {", "the server broke off its answer: SSE stream ended without a response"),
+        (b"data: " + b"x" * (MAX_MESSAGE + 1) + b"\n\n", "the server broke off its answer: SSE stream failed: "),
+    ],
+)
+async def test_a_stream_that_is_cut_or_too_large_fails_its_call_and_no_other(
+    tmp_path: Path, sessions: Sessions, event: bytes, problem: str
+) -> None:
+    server = at_address(tmp_path, f"{sessions.address}/mcp")
+    await server.methods()
+    sessions.odd = Answer(200, event, content_type="text/event-stream")
+    with pytest.raises(ToolError, match=problem):
+        await server.call("echo", {})
+    sessions.odd = None
+    assert await server.call("echo", {}) == "s1"
+    await server.close()
+    assert sessions.made("initialize") == 1

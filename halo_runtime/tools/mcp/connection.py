@@ -30,6 +30,8 @@ from halo_runtime.version import __version__
 T = TypeVar("T")
 
 _CLOSE_SECONDS: Final = 8.0
+_CLOSED: Final = (types.CONNECTION_CLOSED, "Connection closed")
+"""The SDK's words for a session that has ended."""
 _SESSION_GONE: Final = "Session terminated"
 """The SDK's words for a server that no longer knows the session; another server could say the same words."""
 
@@ -136,7 +138,7 @@ class Connection:
         except BaseException as error:  # told to whoever waits for an answer
             found = _innermost(error)
             ended = isinstance(found, asyncio.CancelledError)
-            failure = MCPError(types.CONNECTION_CLOSED, "Connection closed") if ended else found
+            failure = MCPError(*_CLOSED) if ended else found
             if not self._opened.done():
                 self._opened.set_exception(failure)
             elif not self._closing.is_set():
@@ -196,10 +198,8 @@ class Connection:
         except MCPError as error:
             if self._has_done_nothing(error):
                 raise AskAgain from None
-            lost = error.code == types.CONNECTION_CLOSED
-            self.broken = self.broken or lost
-            told = clean(error.message)
-            problem = "the server broke the connection" if lost else f"the server refused: {told} (code {error.code})"
+            self.broken = self.broken or (error.code, error.message) == _CLOSED
+            problem = _told(error)
         except ToolError as error:
             problem = error.message
         except ValidationError as error:
@@ -231,7 +231,7 @@ class Connection:
                 await asyncio.wait([asking])
             if not asking.cancelled():
                 asking.exception()
-        raise self._failure or MCPError(types.CONNECTION_CLOSED, "Connection closed")
+        raise self._failure or MCPError(*_CLOSED)
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -240,6 +240,15 @@ def _innermost(error: BaseException) -> BaseException:
         return error
     found = [_innermost(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions]
     return next((one for one in found if isinstance(one, ToolError)), found[0])
+
+
+def _told(error: MCPError) -> str:
+    """What an error of the protocol means, in words."""
+    if (error.code, error.message) == _CLOSED:
+        return "the server broke the connection"
+    if error.code == types.CONNECTION_CLOSED:  # of one answer over HTTP; the session goes on
+        return f"the server broke off its answer: {clean(error.message)}"
+    return f"the server refused: {clean(error.message)} (code {error.code})"
 
 
 def _flaw(error: ValidationError) -> str:
