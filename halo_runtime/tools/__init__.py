@@ -27,6 +27,7 @@ _FACTORIES: Final = {
     "REST": "halo_runtime.tools.rest:open_rest",
     "SQL": "halo_runtime.tools.sql.provider:open_sql",
     "VectorStore": "halo_runtime.tools.vectors.provider:open_vectors",
+    "Slack": "halo_runtime.tools.slack.provider:open_slack",
     "Workspace": "halo_runtime.tools.workspace.provider:open_workspace",
 }
 """Provider name → `module:function`."""

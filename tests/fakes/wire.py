@@ -165,7 +165,7 @@ async def _read(reader: asyncio.StreamReader, json_only: bool) -> Received:
     line, *fields = head.rstrip().split("\r\n")
     method, path, _ = line.split(" ")
     headers = {name.lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)}
-    body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode()
+    body = (await reader.readexactly(int(headers.get("content-length", "0")))).decode(errors="surrogateescape")
     is_json = headers.get("content-type") == "application/json"
     assert not body or is_json or not json_only
     return Received(method, path, headers, (json.loads(body) if is_json else body) if body else None)

@@ -366,7 +366,7 @@ async def test_files_have_a_size_that_may_go_along(post: Post, tmp_path: Path, m
     await send(post, tmp_path, attachments=["a"])
     post.sent.clear()
     assert (
-        "attachments may have 1 MB together; `a` is too much"
+        "files may have 1 MB together; `a` is too much"
         in (await refused(post, tmp_path, attachments=["a", "a"])).message
     )
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from halo_lang.catalog.signature import Method, Signature, optional, required
 from halo_lang.catalog.specs import ProviderSpec
 
+_WHERE = optional("channel", "string", "The channel's name or id, or a person's id; else that of the declaration.")
 _CHANNEL = required("channel", "string", "The channel's name or id.")
 _TS = required("ts", "string", "The message's timestamp, a text.")
 _TEXT = required("text", "string", "The text.")
+_MARKUP = optional("markup", "boolean", "The text is Slack's markup, whose mentions and links work.", named_only=True)
+_THREAD = optional("thread", "string", "The timestamp of the message whose thread it goes to.")
+_BLOCKS = optional("blocks", "list", "Blocks, at most 50.", items="object")
 _CURSOR = optional("cursor", "string", "Where the page before ended.")
 _LIMIT = optional("limit", "integer", "How many at most.", default=20, minimum=1, maximum=999)
 
@@ -15,41 +19,42 @@ SLACK = ProviderSpec(
     "Slack",
     Signature(
         (
-            required("token", "string", "A bot token.", secret=True),
+            optional("token", "string", "A bot's token.", secret=True, variables=("SLACK_BOT_TOKEN",)),
             optional("channel", "string", "The channel of messages that name none.", named_only=True),
-            optional("baseUrl", "string", "The API's address.", named_only=True),
+            optional("baseUrl", "string", "The API's address.", named_only=True, variables=("SLACK_API_URL",)),
         )
     ),
     (
-        Method("post", Signature((_CHANNEL, _TEXT, optional("thread", "string", "The thread's timestamp."),
-                                  optional("blocks", "list", "Blocks."))),
+        Method("post", Signature((_WHERE, optional("text", "string", "The text; what is told of the blocks, if any."),
+                                  _THREAD, _BLOCKS, _MARKUP), any_of=("text", "blocks")),
                "{channel, ts}", "write", False, "Post a message.", 'Team.post("#general", "done")'),
-        Method("update", Signature((_CHANNEL, _TS, _TEXT)), "{channel, ts}", "write", True, "Change a message.",
-               'Team.update("#general", ts, "done")'),
-        Method("delete", Signature((_CHANNEL, _TS)), "true", "destructive", True, "Remove a message.",
-               'Team.delete("#general", ts)'),
-        Method("ephemeral", Signature((_CHANNEL, required("user", "string", "Who sees it."), _TEXT)), "{ts}", "write",
-               False, "Post a message that one person sees.", 'Team.ephemeral("#general", "U1", "hi")'),
+        Method("update", Signature((_CHANNEL, _TS, _TEXT, _BLOCKS, _MARKUP)), "{channel, ts}", "write", True,
+               "Change a message of its own.", 'Team.update("#general", ts, "done")'),
+        Method("delete", Signature((_CHANNEL, _TS)), "true, false where there is none", "destructive", True,
+               "Remove a message of its own.", 'Team.delete("#general", ts)'),
+        Method("ephemeral", Signature((_CHANNEL, required("user", "string", "Who sees it, by id."), _TEXT, _THREAD,
+                                       _MARKUP)), "{ts}", "write", False, "Post a message that one person sees.",
+               'Team.ephemeral("#general", "U1", "hi")'),
         Method("history", Signature((_CHANNEL, _LIMIT, _CURSOR)), "{messages, cursor}, newest first",
                doc="Read a channel.", example='Team.history("#general")'),
-        Method("replies", Signature((_CHANNEL, _TS, _LIMIT, _CURSOR)), "{messages, cursor}", doc="Read a thread.",
-               example='Team.replies("#general", ts)'),
+        Method("replies", Signature((_CHANNEL, _TS, _LIMIT, _CURSOR)), "{messages, cursor}, oldest first",
+               doc="Read a thread.", example='Team.replies("#general", ts)'),
         Method("channels", Signature((_LIMIT, _CURSOR)), "{channels, cursor}", doc="List the channels.",
                example="Team.channels()"),
-        Method("openDm", Signature((required("user", "string", "The person."),)), "{channel}", "write", True,
-               "Open a direct conversation.", 'Team.openDm("U1")'),
-        Method("react", Signature((_CHANNEL, _TS, required("name", "string", "The emoji, without colons."))), "true",
-               "write", True, "React to a message.", 'Team.react("#general", ts, "eyes")'),
+        Method("openDm", Signature((required("user", "string", "The person's id, or several with commas."),)),
+               "{channel}", "write", True, "Open a direct conversation.", 'Team.openDm("U1")'),
+        Method("react", Signature((_CHANNEL, _TS, required("name", "string", "The emoji, with or without colons."))),
+               "true", "write", True, "React to a message.", 'Team.react("#general", ts, "eyes")'),
         Method("user", Signature((optional("id", "string", "The person's id."),
                                   optional("email", "string", "The person's address.")), any_of=("id", "email")),
-               "{id, name, email}", doc="Find a person.", example='Team.user(email: "ada@example.org")'),
+               "{id, name, realName, email, isBot, deleted}", doc="Find a person.",
+               example='Team.user(email: "ada@example.org")'),
         Method("upload", Signature((_CHANNEL, required("path", "string", "The file."),
-                                    optional("title", "string", "Its title."))),
+                                    optional("title", "string", "Its title."), _THREAD)),
                "{id}", "write", False, "Upload a file.", 'Team.upload("#general", "report.pdf")'),
     ),
     "Slack, with a bot's token.",
     "tool Team : Slack(Env.SLACK_BOT_TOKEN)",
-    extra="slack",
 )  # fmt: skip
 
 _UID = required("uid", "string", "The mail's number in its folder, as list and search give it.")

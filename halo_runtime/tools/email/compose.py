@@ -24,6 +24,7 @@ from halo_runtime.tools.email.addresses import (
     Recipients,
     header_text,
 )
+from halo_runtime.tools.workspace.taking import TakenFile
 
 MAX_SUBJECT: Final = 900
 MAX_MESSAGE_BYTES: Final = 25 * 1024 * 1024
@@ -39,14 +40,6 @@ _KEPT_REFERENCES: Final = 20
 
 
 @record
-class Attachment:
-    """A file that goes along."""
-
-    name: str
-    content: bytes
-
-
-@record
 class Draft:
     """A mail to be sent. `bcc` get it and stand in no header; `in_reply_to` and `references` are message ids."""
 
@@ -58,7 +51,7 @@ class Draft:
     bcc: tuple[MailAddress, ...] = ()
     reply_to: tuple[MailAddress, ...] = ()
     html: str | None = None
-    attachments: tuple[Attachment, ...] = ()
+    attachments: tuple[TakenFile, ...] = ()
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from halo_runtime.errors import ToolError
-from halo_runtime.tools.email.compose import MAX_FILES_BYTES, Attachment
+from halo_runtime.tools.email.compose import MAX_FILES_BYTES
 from halo_runtime.tools.threads import Stop
-from halo_runtime.tools.workspace.paths import Closed, parse_path, show
+from halo_runtime.tools.workspace.paths import Closed, show
 from halo_runtime.tools.workspace.root import Root, Spot, open_file
+from halo_runtime.tools.workspace.taking import TakenFile, take_files
 
 FOLDER: Final = "attachments"
 """Where what came with mails is kept, inside the root: strangers name these files, so they get a place of their own."""
@@ -30,28 +32,15 @@ class Files:
         self._shown = shown
         self._closed = Closed()
 
-    def load(self, paths: list[str], stop: Stop) -> tuple[Attachment, ...]:
+    def load(self, paths: Sequence[str], stop: Stop) -> tuple[TakenFile, ...]:
         """The files that a mail takes along. Raises ToolError."""
-        left, found = MAX_FILES_BYTES, list[Attachment]()
-        with self._opened() as root:
-            for path in paths:
-                stop.check()
-                with root.file(parse_path(path)) as (descriptor, spot):
-                    size = os.fstat(descriptor).st_size
-                    if size > left:
-                        raise ToolError(
-                            f"attachments may have {MAX_FILES_BYTES >> 20} MB together; `{path}` is too much"
-                        )
-                    content = _read(descriptor, size)
-                    left -= len(content)
-                    found.append(Attachment(spot.parts[-1], content))
-        return tuple(found)
+        return take_files(self._root, self._shown, paths, MAX_FILES_BYTES, stop)
 
     def keep(self, name: str, content: bytes, stop: Stop) -> str:
         """Keep what came with a mail, and say where. Nothing is replaced; what is there already is not kept twice."""
         stem, dot, ending = name.rpartition(".")
         self._root.mkdir(parents=True, exist_ok=True)
-        with self._opened() as root:
+        with Root.open(self._root, self._closed) as root:
             for number in range(1, _MAX_TRIES + 1):
                 stop.check()
                 tried = name if number == 1 else (f"{stem} ({number}).{ending}" if dot else f"{name} ({number})")
@@ -59,11 +48,6 @@ class Files:
                     if _kept(spot, content):
                         return show(spot.parts)
         raise ToolError(f"there are {_MAX_TRIES} other files called `{name}` in {FOLDER}; move some of them away")
-
-    def _opened(self):
-        if not self._root.is_dir():
-            raise ToolError(f"there is no folder {self._shown}; create it, or change files: in the declaration")
-        return Root.open(self._root, self._closed)
 
 
 def plain_name(name: str, fallback: str) -> str:
@@ -75,12 +59,6 @@ def plain_name(name: str, fallback: str) -> str:
         stem, dot, ending = cleaned.rpartition(".")
         cleaned = f"{stem[:-1]}.{ending}" if dot and stem and len(ending) < 20 else cleaned[:-1]
     return cleaned or fallback
-
-
-def _read(descriptor: int, size: int) -> bytes:
-    """As much of a file as it had; one that grows meanwhile is not followed."""
-    with os.fdopen(os.dup(descriptor), "rb") as file:
-        return file.read(size)
 
 
 def _kept(spot: Spot, content: bytes) -> bool:
