@@ -7,8 +7,10 @@ that raises blocks. Each decision is an event; what blocks or changes something 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.engine.events import PolicyDecided
@@ -25,6 +27,10 @@ from halo_runtime.policies.base import (
     PolicyRule,
     as_judged,
 )
+
+
+_KIND: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z][A-Z0-9]*)*")
+"""What placeholders are called: `[CREDIT_CARD_1]`."""
 
 
 @record
@@ -246,6 +252,9 @@ def _usable(decision: object, examined: Examined, *, judged: bool = False) -> De
         raise ValueError("a decision that is none here")
     if any(not 0 <= finding.start < finding.end <= len(examined.text) for finding in decision.findings):
         raise ValueError("a finding outside the text")
+    kinds = {*decision.restore, *(finding.kind for finding in decision.findings)}
+    if not all(map(_KIND.fullmatch, kinds)):
+        raise ValueError("a kind that makes no placeholder")
     return decision
 
 

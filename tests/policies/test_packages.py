@@ -203,6 +203,8 @@ def test_a_registered_rule_decides() -> None:
         Decision("approve", "asks nobody here"),
         Decision("redact", None, (Finding("X", 5, 900, "x"),)),
         Decision("redact", None, (Finding("X", -1, 1, "x"),)),
+        Decision("redact", None, (Finding("](x", 0, 1, "x"),)),
+        Decision("allow", restore=frozenset({"("})),
         ZeroDivisionError("a secret text"),
         RecursionError(),
     ],
