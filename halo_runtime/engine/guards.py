@@ -28,7 +28,6 @@ from halo_runtime.policies.base import (
     as_judged,
 )
 
-
 _KIND: Final = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z][A-Z0-9]*)*")
 """What placeholders are called: `[CREDIT_CARD_1]`."""
 
