@@ -73,8 +73,10 @@ async def _goto(work: Work) -> Json:
         await _loaded(page)
     except TimeoutError:
         await _stop(page)
+        told_so = f" ({work.session.closed[-1]})" if work.session.closed else ""
         raise ToolError(
-            f"{_shown(url)} had not loaded after {work.seconds:g} s; what is there by now can be read", retryable=True
+            f"{_shown(url)} had not loaded after {work.seconds:g} s{told_so}; what is there by now can be read",
+            retryable=True,
         ) from None
     except Error as error:
         problem = network_problem(error)

@@ -52,12 +52,9 @@ class Refusal:
 class Proxy:
     """Answers one browser. `refusals` says what was not let through since `begin_page`, by host."""
 
-    def __init__(
-        self, allow: Iterable[str] = (), *, resolve: Resolve = look_up, max_page_bytes: int = MAX_PAGE_BYTES
-    ) -> None:
+    def __init__(self, allow: Iterable[str] = (), *, resolve: Resolve = look_up) -> None:
         self.refusals: dict[str, Refusal] = {}
         self._network = GuardedNetwork(AllowedHosts.of(allow), resolve)
-        self._max_page_bytes = max_page_bytes
         self._received = 0
         self._clients: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
@@ -141,7 +138,7 @@ class Proxy:
 
     async def _connect(self, host: str, port: int) -> httpcore.AsyncNetworkStream:
         """Raises ToolError for an address that is closed, and where there is no connection."""
-        if self._received >= self._max_page_bytes:
+        if self._received >= MAX_PAGE_BYTES:
             raise self._too_much()
         try:
             return await self._network.connect_tcp(host, port, timeout=CONNECT_SECONDS)
@@ -168,7 +165,7 @@ class Proxy:
             target=(url.path or "/").encode() + (f"?{url.query}".encode() if url.query else b""),
         )  # fmt: skip
         try:
-            if self._received >= self._max_page_bytes:
+            if self._received >= MAX_PAGE_BYTES:
                 raise self._too_much()
             return await _unless(client.gone(), self._exchange(client, request, target))
         except ToolError as error:
@@ -199,13 +196,13 @@ class Proxy:
     def _counted(self, data: bytes) -> bool:
         """Whether there is room for `data` in what one page may bring."""
         self._received += len(data)
-        if self._received <= self._max_page_bytes:
+        if self._received <= MAX_PAGE_BYTES:
             return True
         self._refuse("the page", self._too_much())
         return False
 
     def _too_much(self) -> ToolError:
-        return ToolError(f"sends more than {self._max_page_bytes >> 20} MB")
+        return ToolError(f"sends more than {MAX_PAGE_BYTES >> 20} MB")
 
     def _refuse(self, host: str, error: ToolError) -> None:
         if len(self.refusals) < MAX_REFUSALS and host not in _ERRANDS:

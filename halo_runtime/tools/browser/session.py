@@ -177,9 +177,12 @@ class Session:
 
     async def _refuse_window(self, page: Page) -> None:
         """Close a window that a page opens, and note where it was to go."""
-        if self._page is not None and page is not self._page:
-            self._note(f"a new window for {page.url[:200]}")
-            await _bounded(page.close())
+        if self._page is None or page is self._page:
+            return
+        self._note(f"a new window for {page.url[:200]}")
+        # One that is closed while its first page comes up would hang, and the page that opened it with it.
+        await _bounded(page.wait_for_load_state("domcontentloaded"), ANSWER_SECONDS)
+        await _bounded(page.close())
 
     def _refuse_download(self, download: Download) -> None:
         self._note(f"the download of {download.url[:200]}")

@@ -120,7 +120,9 @@
     if (!state.shown) return
     const edge = gap(state.style), wide = /^(P|H[1-6]|UL|OL|TABLE|BLOCKQUOTE|PRE)$/.test(node.tagName) ? "\n" : ""
     put(edge + wide)
-    for (const child of childrenOf(node)) walk(child, depth + 1)
+    const closed = node.tagName === "DETAILS" && !node.open
+    for (const child of closed ? node.querySelectorAll(":scope > summary:first-of-type") : childrenOf(node))
+      walk(child, depth + 1)
     if (edge !== "\t") put(edge + wide)
   }
   const textOf = node => {
