@@ -16,7 +16,7 @@ _DOTTED: Final = re.compile(r"\d(?:\s{0,2}[.\[({]|\s{1,2}dot)\D{0,8}\d")
 """Two parts of an address of version 4, which is fast to look for."""
 _TWO_COLONS: Final = re.compile(r":[0-9A-Fa-f]{0,4}:")
 """What every address of version 6 has."""
-_IN_NUMBER: Final = re.compile(r"[\w.]\Z")
+_IN_NUMBER: Final = re.compile(r"(?<!\bip)(?<=[\w.])\Z")
 _NO_ADDRESS: Final = re.compile(
     r"(?:\bv|\bver\.?|\bversion|\brelease|\bbuild|\brev(?:ision)?|\bsection|\bchapter|\bclause|\bfigure|\btable|§"
     r"|\boid)\s*[:=]?\s*\Z"
@@ -40,7 +40,7 @@ def addresses(text: str) -> Iterator[Match]:
 
 def _fours(text: str) -> Iterator[Match]:
     for found in _FOUR.finditer(text):
-        if _IN_NUMBER.search(text[max(0, found.start() - 2) : found.start()]):
+        if _IN_NUMBER.search(before(text, found.start(), 3)):
             continue
         octets = found.group(1, 3, 5, 7)
         apart = any(mark != "." for mark in found.group(2, 4, 6))

@@ -115,7 +115,7 @@ _IBAN_LENGTHS: Final = {
 }  # fmt: skip
 """How long the numbers of each country are (SWIFT IBAN registry)."""
 
-_IBAN: Final = re.compile(rf"(?<![A-Za-z0-9])[A-Za-z]{{2}}{_GAP}+\d{_GAP}+\d")
+_IBAN: Final = re.compile(rf"(?:(?<![A-Za-z0-9])|(?i:(?<=iban)))[A-Za-z]{{2}}{_GAP}+\d{_GAP}+\d")
 _NO_GAPS: Final = str.maketrans("", "", " -.\t\r\n_/")
 
 
@@ -136,8 +136,8 @@ def ibans(text: str) -> Iterator[Match]:
 
 @cache
 def _of_length(length: int) -> re.Pattern[str]:
-    """So many letters and digits, at most three marks between two."""
-    return re.compile(rf"(?:[A-Za-z0-9]{_GAP}+){{{length - 1}}}[A-Za-z0-9](?![A-Za-z0-9])")
+    """So many letters and digits, at most three marks between two; a word may follow, such as a currency."""
+    return re.compile(rf"(?:[A-Za-z0-9]{_GAP}+){{{length - 1}}}[A-Za-z0-9](?!\d|[A-Za-z]{{1,2}}(?![A-Za-z]))")
 
 
 def _base36(character: str) -> str:
@@ -149,7 +149,7 @@ def _base36(character: str) -> str:
 _SSN: Final = re.compile(
     rf"(?P<area>\d{{3}})(?P<mark>{_GAP})(?P<group>\d{{2}})(?P<second>{_GAP})(?P<serial>\d{{4}})(?!\w|[.-]\d)"
 )
-_IN_NUMBER: Final = re.compile(r"(?:[\w.]|\d-)\Z")
+_IN_NUMBER: Final = re.compile(r"(?:(?<!\bssn)(?<=[\w.])|\d-)\Z")
 _SSN_CONTEXT: Final = re.compile(r"\bssn\b|soc(?:ial|\.)?[ -]?sec|tax(?:payer)? id|\btin\b")
 _UNISSUED: Final = frozenset({"078051120", "219099999", "457555462"})
 """Numbers from advertisements, that nobody has."""
@@ -158,7 +158,7 @@ _UNISSUED: Final = frozenset({"078051120", "219099999", "457555462"})
 def ssns(text: str) -> Iterator[Match]:
     """American social security numbers: parts apart, or in one where the text says what it is."""
     for found in _SSN.finditer(text):
-        if _IN_NUMBER.search(text[max(0, found.start() - 2) : found.start()]):
+        if _IN_NUMBER.search(before(text, found.start(), 4)):
             continue
         area, group, serial = found["area"], found["group"], found["serial"]
         if area in ("000", "666") or area[0] == "9" or group == "00" or serial == "0000":

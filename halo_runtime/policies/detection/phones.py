@@ -18,10 +18,14 @@ if TYPE_CHECKING:
 
 _GAP: Final = r"[ \-.()/\t\r\n]"
 _RUN: Final = re.compile(rf"\d(?:{_GAP}{{0,4}}\d){{6,}}+")
-_ABROAD: Final = re.compile(rf"(?<![\w+])(?:\+|\(\+|00)[ (]{{0,2}}[1-9](?:{_GAP}{{0,4}}\d){{6,14}}+(?!{_GAP}?\d|\w)")
+_END: Final = r"(?!x\.?\s?\d|ext)\w"
+"""What no number is followed by: a letter or digit, but for an extension."""
+_ABROAD: Final = re.compile(
+    rf"(?:(?<![\d+])\+|(?<![\w+])(?:\(\+|00))[ (]{{0,2}}[1-9](?:{_GAP}{{0,4}}\d){{6,14}}+(?!{_GAP}?\d|{_END})"
+)
 _NORTH_AMERICA: Final = re.compile(
     r"(?<![\w.+])(?<!\d-)(?:1[ \-.]{1,2})?(?:\([2-9]\d{2}\)[ \-.\t\r\n]{0,3}|[2-9]\d{2}[ \-.\t\r\n]{1,3})"
-    r"[2-9]\d{2}[ \-.\t\r\n]{1,3}\d{4}(?![\w]|[-.]\d)"
+    rf"[2-9]\d{{2}}[ \-.\t\r\n]{{1,3}}\d{{4}}(?!{_END}|[-.]\d)"
 )
 _FRANCE: Final = re.compile(r"(?<![\w.+-])0[1-9](?:[ .\-]\d{2}){4}(?![\w]|[.-]\d)")
 _AT_HOME: Final = re.compile(rf"(?<![\w.+])\(?\d(?:{_GAP}{{0,3}}\d){{6,14}}+(?!{_GAP}?\d|\w)")

@@ -32,6 +32,13 @@ _SETS: Final = re.compile(
     r"(?P<quote>\\?[\"'`]?)(?P<value>(?:\\[^\s]|[^\s\"'`,;<>\\]){6,4000})",
     re.IGNORECASE,
 )
+_FLAG: Final = re.compile(
+    r"[A-Za-z0-9_-]{0,24}+(?P<sets>\s{1,3})(?P<quote>\\?[\"'`]?)(?P<value>[^\s\"'`,;<>\\-][^\s\"'`,;<>\\]{5,4000})"
+)
+"""What stands behind an option of a command: `--password …`."""
+_OPTION: Final = re.compile(r"(?<!\S)--[\w-]{0,24}\Z")
+_USER: Final = re.compile(r"(?<!\S)(?:-u|--user)[ =][\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"':]{4,200})")
+"""`curl -u name:password`."""
 _PASSWORDS: Final = (
     "password", "passwd", "passphrase", "passcode", "passwort", "kennwort", "mot de passe", "contraseña", "senha",
     "pwd", "пароль", "密码", "密碼",
@@ -58,6 +65,8 @@ def secrets(text: str) -> Iterator[Match]:
         yield from (_match(found) for found in _PEM.finditer(text))
     if "://" in text:
         yield from (_match(found, "value") for found in _URL.finditer(text) if not _is_placeholder(found["value"]))
+    if "-u" in text:
+        yield from (_match(found, "value") for found in _USER.finditer(text) if _is_password(found["value"]))
     small = _lowered(text)
     yield from _headers(text, small)
     yield from _assigned(text, small)
@@ -100,6 +109,8 @@ def _assigned(text: str, small: str) -> Iterator[Match]:
             if not _may_name(word, small, at):
                 continue
             found = _SETS.match(text, at + len(word))
+            if found is None and _OPTION.search(small, max(0, at - 27), at):
+                found = _FLAG.match(text, at + len(word))
             if found is None or (word == _SHORT and found["sets"][:1].isalpha()):
                 continue
             until = found.end()
