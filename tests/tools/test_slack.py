@@ -392,7 +392,7 @@ def test_settings_that_cannot_work_are_told_first(settings: dict[str, Any], prob
 async def test_settings_are_tried_without_changing_anything(server: FakeSlack, tool: Slack) -> None:
     assert await tool.probe() == "halo in Acme"
     server.answer(refusal("invalid_auth"))
-    with pytest.raises(ToolError, match=r"^Team\.probe: .*invalid_auth; check the token"):
+    with pytest.raises(ToolError, match=r"^Team: .*invalid_auth; check the token"):
         await tool.probe()
 
 

@@ -82,7 +82,7 @@ class Slack:
 
     async def probe(self) -> str:
         """Ask who the token belongs to."""
-        found = await self._ask("probe", "auth.test", {})
+        found = await self._answer(WebRequest(self._name, "GET", f"{self._base}/auth.test", self._headers()))
         return f"{found.get('user')} in {found.get('team')}"
 
     # --- messages -----------------------------------------------------------------------------------------------
