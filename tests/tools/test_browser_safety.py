@@ -246,6 +246,14 @@ async def test_dialogs_are_dismissed(web: PageTool, sites: tuple[Site, Site]) ->
     assert (await web.call("goto", {"url": sites[0].show("next", "/next")}))["status"] == 200
 
 
+async def test_what_needs_a_permission_is_denied(web: PageTool, sites: tuple[Site, Site]) -> None:
+    asks = "navigator.geolocation.getCurrentPosition(() => told('got'), () => told('denied'))"
+    page = f"<body><script>const told = text => document.body.append(text); {asks}</script>"
+    await web.call("goto", {"url": sites[0].show(page)})
+    await web.call("waitFor", {"selector": "text=/got|denied/"})
+    assert await web.call("text", {}) == "denied"
+
+
 # --- what is read ----------------------------------------------------------------------------------------------------
 
 HIDDEN = {

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from halo_runtime.tools.shell.environment import harmless
+
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 """The command of a browser that can be driven, in the order in which they are looked for."""
 
@@ -50,8 +52,8 @@ def find_browser(env: Mapping[str, str]) -> Path | None:
 
 
 def browser_variables(env: Mapping[str, str], outside: Mapping[str, str]) -> dict[str, str | float | bool]:
-    """The variables that the browser sees: `env`, and of the machine's own where windows are shown."""
-    return {**{name: outside[name] for name in _DISPLAY if name in outside}, **env}
+    """The variables that the browser sees: the harmless ones of `outside`, where windows are shown, and `env`."""
+    return {**harmless(outside), **{name: outside[name] for name in _DISPLAY if name in outside}, **env}
 
 
 def needs_no_sandbox() -> bool:
