@@ -7,6 +7,7 @@ on), so that one that has lost it is not used. A connection on which anything we
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -83,12 +84,12 @@ class Connections:
     async def _lend(self, connection: Connection, work: Awaitable[T]) -> T:
         """The result of work with a connection, which is kept for further work where it is as good as before."""
         try:
-            async with asyncio.timeout(self._seconds + GRACE_SECONDS):
+            async with self._patience():
                 return await work
         except BaseException as error:
             # After an error of the statement the connection is as good as before; after a cancellation nobody knows.
             if isinstance(error, Exception) and not connection.broken:
-                await _take_back(connection)
+                await self._take_back(connection)
             else:
                 await connection.close()
             raise
@@ -97,6 +98,22 @@ class Connections:
                 self._idle.append(connection)
             else:
                 await connection.close()
+
+    async def _take_back(self, connection: Connection) -> None:
+        """Leave the transaction, or the connection where that fails."""
+        from psycopg import Error
+
+        if _is_idle(connection):
+            return
+        try:
+            async with self._patience():
+                await connection.execute("ROLLBACK")
+        except (Error, TimeoutError):
+            await connection.close()
+
+    def _patience(self) -> asyncio.Timeout:
+        """How long an answer is waited for in case it does not come at all."""
+        return asyncio.timeout(self._seconds + GRACE_SECONDS)
 
     async def _connection(self) -> Connection:
         """One that is idle, or a new one."""
@@ -115,7 +132,8 @@ class Connections:
             fresh = not self._idle
             connection = await self._connection()
             try:
-                await connection.execute("BEGIN READ WRITE")
+                async with self._patience():
+                    await connection.execute("BEGIN READ WRITE")
             except OperationalError:
                 await connection.close()
                 if fresh:
@@ -186,18 +204,6 @@ def _is_idle(connection: Connection) -> bool:
     return connection.pgconn.transaction_status == TransactionStatus.IDLE
 
 
-async def _take_back(connection: Connection) -> None:
-    """Leave the transaction, or the connection where that fails."""
-    from psycopg import Error
-
-    if _is_idle(connection):
-        return
-    try:
-        await connection.execute("ROLLBACK")
-    except Error:
-        await connection.close()
-
-
 @cache
 def adapters() -> AdaptContext:
     """How values are read: dates and intervals in ISO 8601 as the server writes them, ranges as text.
@@ -213,6 +219,8 @@ def adapters() -> AdaptContext:
         connection = None
         adapters = AdaptersMap(psycopg.adapters)
 
+    # What it logs is told by errors too, and is nothing for people's terminals.
+    logging.getLogger("psycopg").addHandler(logging.NullHandler())
     for name, loader in LOADERS.items():
         Context.adapters.register_loader(name, loader)
     return Context()
