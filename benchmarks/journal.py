@@ -2,7 +2,7 @@
 
 Each engine runs a linear program of trivial steps that are all kept on disk: Halo under `@checkpoint`, with and without
 flushing each stage to the disk, LangGraph with its SQLite saver (`durability="sync"`). Then a run that stopped behind
-its last stage is resumed in a new Runtime. Processor time where the disk is not waited for.
+its last stage is resumed in a new Runtime, a few times. Processor time where the disk is not waited for.
 
     python benchmarks/journal.py [--stages 100,1000,10000,100000] [--others 1000]
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import tempfile
 import time
@@ -31,6 +32,10 @@ from halo_runtime.store.files import FileRunStore
 RESULTS = Path(__file__).with_name("results") / "journal.json"
 FLUSHED_AT_MOST = 1_000
 """Stages above which flushing each would only measure the disk for minutes."""
+RESUMED = 5
+"""Rounds of going on: what else the machine does meanwhile shall not count."""
+MANY = 10_000
+"""Stages above which one round takes long enough."""
 
 
 def linear(stages: int, end: str = "") -> Analysis:
@@ -98,12 +103,19 @@ def langgraph(stages: int) -> dict[str, float]:
 
 
 def resume(stages: int) -> dict[str, float]:
-    """Going on with a run that asks a question behind its last stage, in a new Runtime."""
-    program = linear(stages, end='    |! yield("Go on?")\n')
+    """Going on with a run that asks a question behind its last stage, in a new Runtime; the best of some rounds."""
+    rounds = RESUMED if stages <= MANY else 1
+    return min((_resume(stages, number) for number in range(rounds)), key=lambda taken: taken["processor"])
+
+
+def _resume(stages: int, number: int) -> dict[str, float]:
+    program = linear(stages, end=f'    |! yield("Go on {number}?")\n')  # another text, so nothing is known of it yet
     with tempfile.TemporaryDirectory() as folder:
         store = FileRunStore(folder, flush=False)
         paused = asyncio.run(Runtime(env={}, store=store).run(program, "Main", {"text": "a"}))
         assert paused.status == "paused"
+
+        gc.collect()
 
         def go_on() -> None:
             runtime = Runtime(env={}, store=FileRunStore(folder, flush=False))
@@ -137,7 +149,8 @@ def main() -> None:
         rows.append(row)
         print(f"{stages} stages measured", flush=True)
     used = ("langgraph", "langgraph-checkpoint-sqlite") if found else ()
-    save(RESULTS, {**machine(), "versions": versions(*used), "runs": rows})
+    load = [round(load) for load in os.getloadavg()]
+    save(RESULTS, {**machine(), "load": load, "versions": versions(*used), "runs": rows})
     print(_shown(rows))
 
 
@@ -147,16 +160,16 @@ def _shown(rows: list[dict[str, Any]]) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    def cost(engine: str) -> str:
-        return "" if row[engine] is None else f"{row[engine]['microseconds']:.0f} µs/stage"
+    def cost(engine: str, measure: str = "processor_microseconds") -> str:
+        return "" if row[engine] is None else f"{row[engine][measure]:.0f} µs/stage"
 
     def disk(engine: str) -> str:
         return "" if row[engine] is None else f"{row[engine]['bytes']:,.0f} B/stage"
 
-    resumed = f"{row['resume_seconds']['clock']:.2f} s"
+    resumed = f"{row['resume_seconds']['processor']:.2f} s"
     return [
-        f"{row['stages']:,}", cost("halo"), disk("halo"), cost("halo_flushed"), cost("langgraph"), disk("langgraph"),
-        resumed,
+        f"{row['stages']:,}", cost("halo"), disk("halo"), cost("halo_flushed", "microseconds"), cost("langgraph"),
+        disk("langgraph"), resumed,
     ]  # fmt: skip
 
 
