@@ -55,12 +55,14 @@ def test_the_most_alike_come_first() -> None:
     assert closest("text=Sign up", things)[0].selector == "#b"
 
 
+@pytest.mark.browser
 def test_a_machine_without_a_browser_is_told_before_a_run_starts(tmp_path: Path) -> None:
     config = ToolConfig("Web", "Browser", {}, tmp_path, {"PATH": str(tmp_path), "HOME": str(tmp_path)})
     with pytest.raises(ConfigError, match=r"none is found on the PATH; install one: `apt install chromium`"):
         tool_factory("Browser")(config)
 
 
+@pytest.mark.browser
 def test_a_browser_that_playwright_has_downloaded_is_found(tmp_path: Path) -> None:
     there = tmp_path / ".cache/ms-playwright/chromium-1200/chrome-linux/chrome"
     there.parent.mkdir(parents=True)
