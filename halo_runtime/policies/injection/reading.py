@@ -5,11 +5,10 @@ from __future__ import annotations
 import codecs
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
-from typing import Final, Protocol
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
 
-from halo_lang.records import record
 from halo_runtime.policies.injection.lexicon import (
     ADDRESS,
     COLON,
@@ -20,24 +19,13 @@ from halo_runtime.policies.injection.lexicon import (
     Lexicon,
     lexicon,
 )
+from halo_runtime.policies.injection.rows import PARTS, UNSPACED, PlainRow, Reading, Row, Turned, classes_in
 
-_PARTS = re.compile(
-    r"""
-    (?:[@$!](?=[^\W_]))?[^\W_]+(?:['@$!|][^\W_]+)*        # a word
-    | [.!?](?=\s|$) | [。！？؟]                            # the end of a sentence
-    | :
-    | \n[ \t\r]*\n\s*                                    # the end of a paragraph
-    | <!--+ | !\[ | <!\[cdata\[ | \(white\ text\)         # what nobody is to see
-    """,
-    re.VERBOSE,
-)
 _WORD = re.compile(r"[@$!]?[^\W_]")
 """The beginning of a part that is a word."""
 _ENDS: Final = frozenset(".!?。！？؟")
 _NO_WORDS: Final = frozenset((SENTENCE, PARAGRAPH, COLON, HIDDEN))
 _SINGLE: Final = frozenset((1,))
-_UNSPACED: Final = "\u3040"
-"""From here on are scripts that have no spaces between words."""
 _KEPT: Final = 20_000
 _LONGEST_KEPT: Final = 40
 """Words of which the classes are kept, and the characters that such a word may have."""
@@ -55,110 +43,6 @@ _LETTERS = re.compile(r"x{3,}")
 _MOST_PIECES: Final = 5
 _WIDEST_GAP: Final = 3
 _NO_MARK: Final = (sys.maxsize, "")
-
-
-class Reading(Protocol):
-    """A view of a text, read: letter i of `classes` is the part from `starts[i]` to `ends[i]` of the view."""
-
-    @property
-    def classes(self) -> str:
-        """The letters."""
-        ...
-
-    @property
-    def starts(self) -> Sequence[int]:
-        """Where the parts begin."""
-        ...
-
-    @property
-    def ends(self) -> Sequence[int]:
-        """Where the parts end."""
-        ...
-
-
-@record
-class Turned:
-    """A reading with places of its own."""
-
-    classes: str
-    starts: Sequence[int]
-    ends: Sequence[int]
-
-
-class Row:
-    """Classes and words, one for one, with their places; those without a word have an empty one."""
-
-    def __init__(self) -> None:
-        self.letters: list[str] = []
-        self.words: list[str] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-
-    @property
-    def classes(self) -> str:
-        """The letters as one text."""
-        return "".join(self.letters)
-
-    def add(self, letter: str, word: str, start: int, end: int) -> None:
-        """A part."""
-        self.letters.append(letter)
-        self.words.append(word)
-        self.starts.append(start)
-        self.ends.append(end)
-
-    def extend(self, row: Row | PlainRow, start: int, end: int) -> None:
-        """A part of another row."""
-        self.letters += row.letters[start:end]
-        self.words += row.words[start:end]
-        self.starts += row.starts[start:end]
-        self.ends += row.ends[start:end]
-
-    def add_word(self, word: str, start: int, end: int, lexicon: Lexicon) -> None:
-        """A word, or the words that are written as one."""
-        for letter, at, until in _word(word, lexicon):
-            self.add(letter, word[at:until], start + at, end if until == len(word) else start + until)
-
-
-class PlainRow:
-    """The row of a text in which every word has one class; where its parts stand is found out when somebody asks."""
-
-    def __init__(self, text: str, letters: list[str], words: list[str], passed_over: frozenset[int]) -> None:
-        self.classes = "".join(letters)
-        self.letters = letters
-        self.words = words
-        self._text = text
-        self._passed_over = passed_over
-
-    @property
-    def starts(self) -> list[int]:
-        """Where the parts begin."""
-        return self._places[0]
-
-    @property
-    def ends(self) -> list[int]:
-        """Where the parts end."""
-        return self._places[1]
-
-    @cached_property
-    def _places(self) -> tuple[list[int], list[int]]:
-        spans = [part.span() for at, part in enumerate(_PARTS.finditer(self._text)) if at not in self._passed_over]
-        return [start for start, _ in spans], [end for _, end in spans]
-
-
-def _word(word: str, lexicon: Lexicon) -> Iterator[tuple[str, int, int]]:
-    """The classes of a word, or of the words that are written as one, and where in it they stand."""
-    if word.isascii() or max(word) < _UNSPACED:
-        for letter in lexicon.class_of(word):
-            yield letter, 0, len(word)
-        return
-    at = 0
-    for found in lexicon.unspaced.finditer(word):
-        if found.start() - at > 1:
-            yield OTHER, at, found.start()
-        at = found.end()
-        yield lexicon.classes[found[0]], found.start(), at
-    if len(word) - at > 1:
-        yield OTHER, at, len(word)
 
 
 def lowered(text: str) -> str:
@@ -192,8 +76,8 @@ def _has_two(row: Row | PlainRow, words: frozenset[str]) -> bool:
 
 def _plain(text: str, words: Lexicon) -> Row | PlainRow:
     """The words as they stand."""
-    if (text.isascii() or max(text) < _UNSPACED) and not _has_marks(text):
-        parts: list[str] = _PARTS.findall(text)
+    if (text.isascii() or max(text) < UNSPACED) and not _has_marks(text):
+        parts: list[str] = PARTS.findall(text)
         letters = list(map(_classes().__getitem__, parts))
         if all(map(_SINGLE.__contains__, map(len, letters))):
             return _sentenced(text, parts, letters)
@@ -216,7 +100,7 @@ class _Classes(dict[str, str]):
         elif part == COLON:
             found = COLON
         elif _WORD.match(part):
-            found = "".join(letter for letter, _, _ in _word(part, self._words))
+            found = "".join(letter for letter, _, _ in classes_in(part, self._words))
         else:
             found = HIDDEN
         if len(self) < _KEPT and len(part) <= _LONGEST_KEPT:
@@ -256,7 +140,7 @@ def _marked(text: str, lexicon: Lexicon) -> Row:
     sentence = 0
     unread = _marks(text)
     until, mark = next(unread, _NO_MARK)
-    for part in _PARTS.finditer(text):
+    for part in PARTS.finditer(text):
         start, end = part.span()
         while until <= start:
             add(mark, "", until, until + 1)
