@@ -17,6 +17,10 @@ _BLOCKS: Final = frozenset(
         " dl dd dt fieldset address details summary",
     )
 )
+_DECLARATION: Final = re.compile(r"<[!?][^<>]*>")
+_VALUE: Final = re.compile(r"=\s+(?=[\"'])")
+_NO_TAG: Final = re.compile(r"""<(?!/?[a-zA-Z][^<>'"]*+(?:(?<==)(?:"[^"<]{0,9999}"|'[^'<]{0,9999}')[^<>'"]*+)*+>)""")
+"""A `<` without a whole tag behind it, in which quotes stand only around values."""
 _HEADINGS: Final = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 
 
@@ -32,10 +36,29 @@ class HtmlText:
 def read_html(text: str) -> HtmlText:
     """What a page shows."""
     reader = _Reader()
-    reader.feed(text)
+    reader.feed(tame(text))
     reader.close()
     reader.end_block()
     return HtmlText(reader.title.strip(), "\n\n".join(reader.blocks), reader.tables)
+
+
+def tame(text: str) -> str:
+    """The same page for a parser that takes minutes over tags without an end, and fails at odd declarations.
+
+    Comments and declarations go, and a `<` that begins no whole tag stands for itself, as browsers show it.
+    """
+    return _NO_TAG.sub("&lt;", _VALUE.sub("=", _DECLARATION.sub("", _without_comments(text))))
+
+
+def _without_comments(text: str) -> str:
+    """In one pass: a comment that does not end goes on to the end of the page."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("<!--", at)) >= 0:
+        kept.append(text[at:start])
+        end = text.find("-->", start + 4)
+        at = len(text) if end < 0 else end + 3
+    return "".join((*kept, text[at:]))
 
 
 class _Reader(HTMLParser):
