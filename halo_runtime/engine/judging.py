@@ -18,7 +18,7 @@ from halo_runtime.engine.effects import Paused, TimeUp
 from halo_runtime.engine.events import CANCELLED, ModelRequested, ModelResponded
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.limits import within
-from halo_runtime.engine.needs import Spent, request_need, spent_broken_off, spent_in_vain, spent_on
+from halo_runtime.engine.needs import Spent, Use, request_need, spent_broken_off, spent_in_vain, spent_on
 from halo_runtime.errors import HaloError, TimeoutExceeded
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.models.base import Message, ModelReply, ModelRequest, Usage
@@ -75,6 +75,8 @@ class _Judging:
     async def _try(self, attempt: int) -> ModelReply:
         run, request, place = self._frame.run, self._request, f"{self._place}/try{attempt}"
         self._figures.tried(attempt)
+        for use in run.ledger.broken_off(place):  # it was paid for, though no one has its answer
+            self._figures.spent(spent_broken_off(request, use))
         if run.emitter.active:
             shown = run.redactor.json([message.to_json() for message in self._shown])
             settings = request.settings()
@@ -163,7 +165,7 @@ class _Judging:
         if kept.charge is None:  # it was still waiting for room in a budget
             self._figures.not_tried()
             return
-        spent = spent_broken_off(self._request, kept.charge)
+        spent = spent_broken_off(self._request, Use.from_json(kept.charge))
         self._figures.spent(spent)
         self._tell(place, _Told(None, CANCELLED, spent), reused=reused)
 
