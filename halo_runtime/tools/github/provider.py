@@ -15,27 +15,25 @@ from urllib.parse import quote, urlencode, urlsplit
 from halo_lang.catalog.providers.github import GITHUB
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
-from halo_runtime.models.http import is_loopback
 from halo_runtime.pick import pick
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.github.errors import explain
 from halo_runtime.tools.github.methods import ROUTES, Route, encoded
 from halo_runtime.tools.web.client import WebAnswer, WebClient, WebRequest
-from halo_runtime.tools.web.urls import declared_url, joined, same_origin
+from halo_runtime.tools.web.service import Service
+from halo_runtime.tools.web.urls import joined, same_origin
 from halo_runtime.values import text_of
 
-PUBLIC_API: Final = "https://api.github.com"
 API_VERSION: Final = "2022-11-28"
 JSON_TYPE: Final = "application/vnd.github+json"
 RAW_TYPE: Final = "application/vnd.github.raw+json"
-MAX_BYTES: Final = 16 << 20
+SERVICE: Final = Service("GitHub", "https://api.github.com", "GITHUB_API_URL", max_bytes=16 << 20)
 """A recursive tree takes up to 7 MB."""
 MAX_PAGES: Final = 30
 WRITE_SECONDS: Final = 1.0
 """What GitHub wants between two requests that change something, so as not to meet its secondary limits."""
 
 _REPO: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
-_TOKEN: Final = re.compile(r"[!-~]+")
 _NEXT: Final = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?')
 _SCOPED: Final = re.compile(r"(?:^|\s)-?(?:repo|org|user|owner):")
 """A search that says itself where it looks."""
@@ -72,7 +70,7 @@ class GitHub:
             return await self._file(request, args)
         document = await self._document(request)
         if not (is_object(document) or is_list(document)):
-            raise self._unreadable(request)
+            raise SERVICE.unreadable(request)
         return route.made(document, args)
 
     async def probe(self) -> str:
@@ -81,7 +79,7 @@ class GitHub:
         request = WebRequest(self._name, "GET", joined(self._base, path), self._headers(None))
         document = await self._document(request)
         if not is_object(document):
-            raise self._unreadable(request)
+            raise SERVICE.unreadable(request)
         if self._repo is None:
             return f"{urlsplit(self._base).netloc} answers{'' if self._token else ', without a token'}"
         may = document.get("permissions")
@@ -147,19 +145,7 @@ class GitHub:
         return answer
 
     async def _document(self, request: WebRequest) -> Json:
-        return self._parsed(request, await self._send(request))
-
-    def _parsed(self, request: WebRequest, answer: WebAnswer) -> Json:
-        if answer.cut:
-            raise ToolError(f"{request.label}: GitHub answered more than {MAX_BYTES >> 20} MiB; ask for less")
-        try:
-            return json.loads(answer.content)
-        except (ValueError, RecursionError):
-            raise self._unreadable(request) from None
-
-    def _unreadable(self, request: WebRequest) -> ToolError:
-        host = urlsplit(self._base).netloc
-        return ToolError(f"{request.label}: {host} did not answer as GitHub does; check baseUrl: or GITHUB_API_URL")
+        return SERVICE.read(request, await self._send(request))
 
     @asynccontextmanager
     async def _turn(self, verb: str) -> AsyncGenerator[None]:
@@ -183,10 +169,10 @@ class GitHub:
         limit, result = args.get("limit"), dict[str, Json]()
         for _ in range(MAX_PAGES):
             answer = await self._send(request)
-            document = self._parsed(request, answer)
+            document = SERVICE.read(request, answer)
             found: Json = document.get(route.items) if route.items and is_object(document) else document
             if not is_list(found):
-                raise self._unreadable(request)
+                raise SERVICE.unreadable(request)
             # For GitHub every pull request is an issue; who lists issues does not mean them.
             items += [item for item in found if not (route is ROUTES["list_issues"] and "pull_request" in item)]
             if is_object(document) and "total_count" in document:
@@ -221,7 +207,7 @@ class GitHub:
             raw = WebRequest(request.label, "GET", request.url, {**request.headers, "accept": RAW_TYPE})
             answer = await self._send(raw)
             if answer.cut:
-                raise ToolError(f"{request.label}: {args['path']} is larger than {MAX_BYTES >> 20} MiB")
+                raise ToolError(f"{request.label}: {args['path']} is larger than {SERVICE.max_bytes >> 20} MiB")
             content = answer.content
         try:
             return {"path": document.get("path"), "text": content.decode("utf-8"), "sha": document.get("sha")}
@@ -232,24 +218,11 @@ class GitHub:
 def open_github(config: ToolConfig) -> GitHub:
     """The tool of a declaration; nothing is connected to yet. Raises ConfigError."""
     settings = config.settings
-    base = declared_url(settings.get("baseUrl") or PUBLIC_API, "baseUrl (or GITHUB_API_URL)")
-    repo, token = settings.get("repo"), (settings.get("token") or "").strip()
+    base = SERVICE.address(settings)
+    repo, token = settings.get("repo"), SERVICE.secret(settings, "token", base)
     if repo is not None and _REPO.fullmatch(repo) is None:
         raise ConfigError(f'repo is written "owner/name", not "{repo}"')
-    if token:
-        _check_token(token, base)
-    host = urlsplit(base).hostname or ""
-    # The address is the declaration's or the machine's own, so an enterprise server in a private network is meant.
-    client = WebClient((host,), max_bytes=MAX_BYTES)
-    return GitHub(config.name, base, client, token=token or None, repo=repo)
-
-
-def _check_token(token: str, base: str) -> None:
-    if _TOKEN.fullmatch(token) is None:
-        raise ConfigError("the token holds white space or characters that no token has; set it again")
-    parts = urlsplit(base)
-    if parts.scheme == "http" and not is_loopback(parts):
-        raise ConfigError("baseUrl is plain http to another machine, where the token could be read; use https")
+    return GitHub(config.name, base, SERVICE.client(base), token=token, repo=repo)
 
 
 def _whole(value: Json) -> Json:

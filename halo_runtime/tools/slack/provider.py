@@ -13,16 +13,15 @@ from urllib.parse import urlencode, urlsplit
 from halo_lang.catalog.providers.messages import SLACK
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.json_types import Json, JsonObject, is_list, is_object
-from halo_runtime.models.http import is_loopback
 from halo_runtime.pick import pick
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.slack.errors import explain, failed
 from halo_runtime.tools.threads import Workers
-from halo_runtime.tools.web.client import WebClient, WebRequest, problem_at
-from halo_runtime.tools.web.urls import declared_url
+from halo_runtime.tools.web.client import WebClient, WebRequest
+from halo_runtime.tools.web.service import Service
 from halo_runtime.tools.workspace.taking import take_files
 
-PUBLIC_API: Final = "https://slack.com/api"
+SERVICE: Final = Service("Slack", "https://slack.com/api", "SLACK_API_URL")
 MAX_TEXT: Final = 40_000
 MAX_BLOCKS: Final = 50
 MAX_UPLOAD_BYTES: Final = 50 * 1024 * 1024
@@ -36,7 +35,6 @@ MESSAGE: Final = (
 CHANNEL: Final = ("id", "name", "is_private", "is_member", "num_members", "topic.value", "purpose.value")
 PUBLIC: Final = "public_channel"
 
-_TOKEN: Final = re.compile(r"[!-~]+")
 _ID: Final = re.compile(r"[CDGUW][A-Z0-9]{2,20}")
 _TS: Final = re.compile(r"\d{1,12}\.\d{6}")
 _LIVE: Final = {"exclude_archived": "true"}
@@ -254,12 +252,9 @@ class Slack:
         answer = await self._client.send(request)
         if answer.status != 200:
             raise failed(request, answer)
-        try:
-            document: Json = json.loads(answer.content)
-        except (ValueError, RecursionError):
-            document = None
-        if not is_object(document) or "ok" not in document or answer.cut:
-            raise problem_at(request, "did not answer as Slack does; check baseUrl: or SLACK_API_URL")
+        document = SERVICE.read(request, answer)
+        if not is_object(document) or "ok" not in document:
+            raise SERVICE.unreadable(request)
         if document["ok"] is not True:
             raise explain(request, document)
         return document
@@ -271,18 +266,11 @@ class Slack:
 def open_slack(config: ToolConfig) -> Slack:
     """The workspace of a declaration; nothing is connected to yet. Raises ConfigError."""
     settings = config.settings
-    base = declared_url(settings.get("baseUrl") or PUBLIC_API, "baseUrl (or SLACK_API_URL)")
-    token = (settings.get("token") or "").strip()
-    if not token:
+    base = SERVICE.address(settings)
+    token = SERVICE.secret(settings, "token", base)
+    if token is None:
         raise ConfigError("token: is missing; give a bot's token (xoxb-…), or set SLACK_BOT_TOKEN")
-    if _TOKEN.fullmatch(token) is None:
-        raise ConfigError("the token holds white space or characters that no token has; set it again")
-    parts = urlsplit(base)
-    if parts.scheme == "http" and not is_loopback(parts):
-        raise ConfigError("baseUrl is plain http to another machine, where the token could be read; use https")
-    # The address is the declaration's or the machine's own, so a private one is meant.
-    client = WebClient((parts.hostname or "",))
-    return Slack(config.name, base, client, token, config.folder, settings.get("channel"))
+    return Slack(config.name, base, SERVICE.client(base), token, config.folder, settings.get("channel"))
 
 
 def escaped(text: str) -> str:
