@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from textual import on
@@ -11,23 +9,22 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import Footer
 from textual.worker import Worker, WorkerState
 
-from halo_lang.source import Position
 from halo_tui import keymap
 from halo_tui.editor.area import Editor
-from halo_tui.models.data import DataTree
 from halo_tui.models.document import Document
-from halo_tui.models.lines import Line, one_line, pretty
-from halo_tui.models.marks import gutter, underlines
+from halo_tui.models.lines import one_line, pretty
 from halo_tui.models.options import Options
-from halo_tui.models.problems import Checker, Findings, Problem, next_problem
+from halo_tui.models.problems import Findings, Problem
 from halo_tui.models.project import Project
 from halo_tui.models.run import RunView
 from halo_tui.models.session import Session
+from halo_tui.screens.arrangement import RUN_PANES, Arrangement
+from halo_tui.screens.checking import Checking
 from halo_tui.screens.dialogs import Help
+from halo_tui.screens.showing import Showing
 from halo_tui.themes import DARK, LIGHT
 from halo_tui.widgets.bars import Status, Tabs
 from halo_tui.widgets.output import CallPane, Output
@@ -39,12 +36,6 @@ if TYPE_CHECKING:
     from halo_tui.screens.filing import Filing
     from halo_tui.screens.keeping import Keeping
     from halo_tui.screens.running import Running
-
-CHECK_AFTER: Final = 0.12
-"""Seconds without a key before the text is checked."""
-
-TYPING: Final = 1.0
-"""Seconds after a change of the text in which no question opens: the next key would answer it unread."""
 
 LOOK_FROM: Final = 0.5
 """Seconds after which the kept runs are looked at, so that the first keys do not wait for that."""
@@ -61,9 +52,6 @@ WIDE: Final = 100
 TALL: Final = 30
 """Rows from which there is room for more."""
 
-RUN_PANES: Final = ("stages", "output", "data", "inbox", "runs", "call")
-PANES: Final = ("editor", "problems", *RUN_PANES)
-
 
 class Workbench(Screen[None]):
     """One program: written on the left, run on the right; under 100 columns one of them at a time."""
@@ -76,16 +64,13 @@ class Workbench(Screen[None]):
     def __init__(self, document: Document, options: Options) -> None:
         super().__init__(classes="-at-editor")
         self.document = document
-        self.findings: Findings | None = None
+        self._checks = Checking(self)
         self.session = Session(self._run_changed, Project(options.open_store))
         self._options = options
         self._runs: Running | None = None
         self._kept: Keeping | None = None
-        self._tree = DataTree()
-        self._checker = Checker()
-        self._edited_at = 0.0
-        self._checking = asyncio.Lock()
-        self._pane_chosen = False
+        self._showing = Showing(self)
+        self._panes = Arrangement(self)
         self._show_pending = False
         self._concluded = True
         self._mattered: dict[str, bool] = {}
@@ -111,10 +96,9 @@ class Workbench(Screen[None]):
         yield Footer(show_command_palette=False, compact=True)
 
     def on_mount(self) -> None:
-        self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
         self._tick = self.set_interval(TICK, self._show_run, pause=True)
         self._show_run()
-        self._check_soon()
+        self._checks.begin()
         if self._options.run:
             self._start(given=True)
         self.set_timer(LOOK_FROM, self._watch)
@@ -182,45 +166,42 @@ class Workbench(Screen[None]):
     @on(Editor.TextEdited, "#editor")
     def _text_edited(self) -> None:
         self.document.text = self.editor.text
-        self._edited_at = time.monotonic()
-        self._check_timer.stop()
-        self._check_timer = self.set_timer(CHECK_AFTER, self._check_soon)
+        self._checks.edited()
         self.show_status()
 
     @on(Editor.CursorMoved)
     def _cursor_moved(self) -> None:
         self.show_status()
 
-    def _check_soon(self) -> None:
-        self.run_worker(self.check(), group="check", exit_on_error=False)
+    @property
+    def findings(self) -> Findings | None:
+        """What the last check found; None before the first."""
+        return self._checks.findings
 
     async def check(self) -> Findings:
         """The findings of the text as it is now, shown too."""
-        async with self._checking:
-            if self.findings is None or self.findings.source != self.document.source:
-                self.findings = await asyncio.to_thread(self._checker.check, self.document.source)
-                self.query_one(Problems).show_findings(self.findings)
-                self.editor.show_underlines(underlines(self.findings.problems))
-                self._show_marks()
-                self.show_status()
-                self._show_keys()
-            return self.findings
+        return await self._checks.check()
+
+    def show_checked(self) -> None:
+        """Show what depends on the findings, beside the list of them."""
+        self._showing.marks()
+        self.show_status()
+        self._show_keys()
 
     def go_to(self, problem: Problem) -> None:
         """Put the cursor where a problem is."""
-        self._show_pane("editor", None)
+        self._panes.show("editor", None)
         self.editor.focus()
         self.editor.go_to((problem.start.line - 1, problem.start.column - 1))
 
     @on(Rows.Chosen, "#problems")
     def _problem_chosen(self, event: Rows.Chosen) -> None:
-        if self.findings is not None and event.index < len(self.findings.problems):
-            self.go_to(self.findings.problems[event.index])
+        problem = self._checks.at(event.index)
+        if problem is not None:
+            self.go_to(problem)
 
     def action_next_problem(self, backwards: bool = False) -> None:
-        row, column = self.editor.cursor_location
-        problems = self.findings.problems if self.findings else ()
-        problem = next_problem(problems, Position(row + 1, column + 1), backwards=backwards)
+        problem = self._checks.next(backwards=backwards)
         if problem is None:
             self.tell("No problems")
         else:
@@ -280,8 +261,11 @@ class Workbench(Screen[None]):
         """A run starts: show its stages; the program where it was only just opened, which marks them too."""
         if self.replay is not None:
             self.action_close_replay()
-        self._pane_chosen = self._concluded = False
-        self._show_pane("editor" if at_once else self._narrow_pane("stages"), "stages")
+        self._panes.chosen = self._concluded = False
+        if at_once:
+            self._panes.show("editor", "stages")
+        else:
+            self._panes.show_for_run("stages")
         self._tick.resume()
 
     def _run_changed(self) -> None:
@@ -295,61 +279,43 @@ class Workbench(Screen[None]):
         if not self.is_running:
             return
         run = self.session.view
-        self._show_panes()
-        self._show_marks()
+        self._showing.run()
+        if self._kept is not None:
+            self._showing.inbox(self._kept.questions, self._kept.kept.trouble)
+        self._showing.marks()
         self.show_status()
         self._show_keys()
-        if self._runs is not None and time.monotonic() > self._edited_at + TYPING:
+        if self._runs is not None and not self._checks.is_typing:
             self._runs.offer_question()
         if not run.active and not self._concluded:
             self._conclude()
 
-    def _show_panes(self) -> None:
-        replay, stages = self.replay, self.query_one(Stages)
-        if replay is None:
-            stages.show_run(self.session.view)
-            self._tree.show(self.session.view)
-        else:
-            stages.show_entries(replay.rows, replay.position)
-            self._tree.show(replay.view, replay.changed)
-        self.query_one(Output).show_run(self.shown)
-        self._show_call()
-        self.query_one(Data).show_tree(self._tree)
-        self._show_inbox()
-
-    def _show_call(self) -> None:
-        self.query_one(CallPane).show_calls(self.shown.calls.within(self.query_one(Stages).chosen))
-
     def _conclude(self) -> None:
         self._concluded = True
         self._tick.pause()
-        if not self._pane_chosen and self.session.view.status != "paused":
-            self._show_pane(self._narrow_pane("output"), "output")
+        if not self._panes.chosen and self.session.view.status != "paused":
+            self._panes.show_for_run("output")
 
     @on(Rows.Chosen, "#stages")
     def _stage_chosen(self, event: Rows.Chosen) -> None:
         line = self.query_one(Stages).items[event.index][1].source_line
-        self._show_pane("editor", None)
+        self._panes.show("editor", None)
         self.shown_editor.focus()
         self.shown_editor.go_to((max(0, line - 1), 0))
 
     @on(Rows.Chosen, "#data")
     def _value_chosen(self, event: Rows.Chosen) -> None:
-        data = self.query_one(Data)
-        self._tree.toggle(data.items[event.index])
-        data.show_tree(self._tree)
+        self._showing.toggle_value(event.index)
 
     # --- kept runs -------------------------------------------------------------------------------------------
 
     def show_kept(self) -> None:
         """Show the kept runs and the open questions as they are now."""
-        self.query_one(Runs).show_kept(self.keeping.kept)
-        self._show_inbox()
+        self._showing.kept(self.keeping.kept, self.keeping.questions)
 
     def follow_the_clock(self) -> None:
         """Show ages, and the time that questions have left, as they are now."""
-        self.query_one(Inbox).follow_the_clock()
-        self.query_one(Runs).follow_the_clock()
+        self._showing.clock()
 
     def show_replay(self) -> None:
         """Show the run that is looked back at, where it is looked at; the one made here when there is none."""
@@ -384,7 +350,7 @@ class Workbench(Screen[None]):
         if self.replay is not None:
             self.keeping.go(self.query_one(Stages).cursor)
         else:
-            self._show_call()
+            self._showing.call()
 
     @on(Rows.Chosen, "#inbox")
     def _question_chosen(self, event: Rows.Chosen) -> None:
@@ -396,24 +362,14 @@ class Workbench(Screen[None]):
         line = self.query_one(Runs).items[event.index]
         self.run_worker(self.keeping.open(line.run_id), group="replay", exclusive=True, exit_on_error=False)
 
-    def _show_inbox(self) -> None:
-        if self._kept is not None:
-            questions = self._kept.questions
-            self.query_one(Inbox).show_questions(questions, self._kept.kept.trouble)
-            for tabs in self.query(Tabs):
-                tabs.waiting = len(questions)
-
     # --- panes -----------------------------------------------------------------------------------------------
 
     def action_show_pane(self, name: str) -> None:
         """Show a pane and go there."""
-        self._pane_chosen = True
-        in_run = name in RUN_PANES
-        self._show_pane(name if in_run else "editor", name if in_run else None)
-        self._pane(name).focus()
+        self._panes.choose(name)
 
     def action_next_pane(self, step: int = 1) -> None:
-        self.action_show_pane(PANES[(self._focused_pane() + step) % len(PANES)])
+        self._panes.choose_next(step)
 
     def action_previous_pane(self) -> None:
         self.action_next_pane(-1)
@@ -421,27 +377,6 @@ class Workbench(Screen[None]):
     @on(Tabs.Selected)
     def _tab_selected(self, event: Tabs.Selected) -> None:
         self.action_show_pane(event.pane)
-
-    def _focused_pane(self) -> int:
-        return next((at for at, name in enumerate(PANES) if self._pane(name).has_focus), 0)
-
-    def _pane(self, name: str) -> Widget:
-        return self.shown_editor if name == "editor" else self.query_one(f"#{name}", Widget)
-
-    def _narrow_pane(self, name: str) -> str:
-        """The pane that a narrow screen shows; a wide one has the editor in sight anyway."""
-        return name if self.has_class("-narrow") else "editor"
-
-    def _show_pane(self, narrow: str, run_pane: str | None) -> None:
-        """`narrow` is what a narrow screen shows; `run_pane` which of the run's panes is in front, None as it was."""
-        self.set_class(narrow == "editor", "-at-editor")
-        self.query_one("#tabs-narrow", Tabs).active = narrow
-        if run_pane is not None:
-            self.query_one("#tabs-wide", Tabs).active = run_pane
-            for name in RUN_PANES:
-                self.query_one(f"#{name}").set_class(name == run_pane, "-active")
-        if self.focused is not None and not self.focused.is_on_screen:
-            self._pane(narrow).focus()
 
     # --- the rest --------------------------------------------------------------------------------------------
 
@@ -464,21 +399,6 @@ class Workbench(Screen[None]):
         if event.state is WorkerState.ERROR:
             self.tell(f"{worker.name} failed: {worker.error}", failed=True)
 
-    def _show_marks(self) -> None:
-        problems = self.findings.problems if self.findings else ()
-        replay = self.replay
-        lines = self.session.view.running_lines if replay is None else frozenset((replay.marked_line,))
-        self.editor.show_gutter(gutter(problems, lines))
-        if self.has_class("-replaying"):
-            self.shown_editor.show_gutter(gutter((), lines))
-
     def show_status(self) -> None:
         """Show what is open, where the cursor stands, and how the run goes."""
-        row, column = self.shown_editor.cursor_location
-        edited: Line = ((" ●", "warning"),) if self.document.dirty else ()
-        name = one_line(self.document.path.name, 40)
-        found: Line = self.findings.summary if self.findings else ()
-        key: Line = (("F8", "accent"),) if found else ()
-        status = self.query_one(Status)
-        status.left = ((f" {name}", "title"), *edited, (f"  {row + 1}:{column + 1}  ", "dim"), *found, *key)
-        status.right = self.shown.summary(time.monotonic())
+        self._showing.status()

@@ -10,7 +10,7 @@ import pytest
 from textual.widgets import Input
 
 from halo_tui.editor.area import Editor
-from halo_tui.screens import workbench
+from halo_tui.screens import checking
 from halo_tui.screens.arguments import Arguments
 from halo_tui.screens.dialogs import Choose, Confirm, Help
 from halo_tui.screens.question import Ask
@@ -219,12 +219,12 @@ async def test_a_program_with_errors_that_is_to_run_at_once_is_opened_at_the_fir
 async def test_a_question_does_not_open_under_the_fingers_of_who_types(
     bench: OpenBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workbench, "TYPING", 1_000.0)
+    monkeypatch.setattr(checking, "TYPING", 1_000.0)
     async with bench(ASKING, {"Bot": "mail"}) as b:
         await b.press("end", "enter", "f5")
         await b.until_shown("? waiting")
         assert not isinstance(b.app.screen, Ask)
-        monkeypatch.setattr(workbench, "TYPING", 0.0)
+        monkeypatch.setattr(checking, "TYPING", 0.0)
         await b.until(lambda: isinstance(b.app.screen, Ask))
 
 
