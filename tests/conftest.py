@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,10 +18,18 @@ settings.load_profile("halo")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+
+def _bubblewrap_works() -> bool:
+    """Whether it is there, and the system lets it make namespaces."""
+    command = ("bwrap", "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "true")
+    return shutil.which("bwrap") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
 LEFT_OUT = {
     mark: f"{mark} ({reason})"
     for mark, there, reason in (
         ("terminal", shutil.which("tmux"), "tmux is not installed"),
+        ("bubblewrap", _bubblewrap_works(), "bubblewrap is not installed, or the system forbids namespaces"),
         ("dovecot", shutil.which("dovecot", path=f"{os.defpath}:/usr/sbin"), "Dovecot is not installed"),
         ("browser", find_spec("playwright") and shutil.which("chromium"), "no Chromium, or no extra `browser`"),
         ("neovim", shutil.which("nvim"), "Neovim is not installed"),

@@ -11,6 +11,7 @@ declare -A needed=(
   [nvim]=neovim               # an editor with a language client
   [node]=nodejs               # MCP servers from npm
   [npm]=npm
+  [bwrap]=bubblewrap          # a sandbox
   [dovecot]=dovecot-imapd     # mailboxes over IMAP
 )
 

@@ -20,6 +20,7 @@ from halo_runtime.errors import ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.templates import WrittenText
 from halo_runtime.tools.base import ToolConfig
+from halo_runtime.tools.shell.bubblewrap import SEALED, Bubblewrap
 from halo_runtime.tools.shell.processes import GRACE_SECONDS, Finished, run_process
 from halo_runtime.tools.shell.quoting import fill_script
 
@@ -58,19 +59,17 @@ class Shell:
         self._allow = allow
         self._timeout = timeout
         self._env = env or {}
-        self._sandbox = sandbox
+        self._sandbox = _sandbox(folder, self._env.get("PATH")) if sandbox else None
         self._grace = grace
-        self._sandbox_works = False
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do `run`. A command that fails or runs out of time is a result; one that cannot run raises ToolError."""
         if method != "run":
             raise ToolError(f"{self._name} has no method `{method}`; a Bash tool has run")
         try:
-            command = self._command(args["command"])
+            finished = await self._run(self._command(args["command"]))
         except ToolError as error:
             raise ToolError(f"{self._name}.run: {error.message}") from None
-        finished = await self._run(command)
         return {
             "exitCode": finished.exit_code,
             "stdout": finished.stdout,
@@ -80,7 +79,10 @@ class Shell:
 
     async def probe(self) -> str:
         """Run nothing but `true`, and look for the commands that agents may choose. Raises ToolError."""
-        finished = await self._run(Command(self._bash("true"), {}))
+        try:
+            finished = await self._run(Command(self._bash("true"), {}))
+        except ToolError as error:
+            raise ToolError(f"{self._name}: {error.message}") from None
         if finished.exit_code != 0:
             raise ToolError(f"{self._name}: bash does not work here: {finished.stderr.strip()[:300]}")
         search = self._env.get("PATH")
@@ -89,7 +91,7 @@ class Shell:
             raise ToolError(
                 f"{self._name}: not on the PATH: {', '.join(absent)}; install them, or take them from allow:"
             )
-        return f"bash works{' in its sandbox' if self._sandbox else ''}, in {self._folder}"
+        return f"bash works{'' if self._sandbox is None else ' in its sandbox'}, in {self._folder}"
 
     async def close(self) -> None:
         """Nothing to free: no process outlives its call."""
@@ -124,8 +126,10 @@ class Shell:
 
     async def _run(self, command: Command) -> Finished:
         if not self._folder.is_dir():
-            raise ToolError(f"{self._name}.run: there is no folder {self._folder}; change cwd: in the declaration")
-        argv = await self._confined(command.argv) if self._sandbox else command.argv
+            raise ToolError(f"there is no folder {self._folder}; change cwd: in the declaration")
+        argv = command.argv
+        if self._sandbox is not None:
+            argv = await self._sandbox.around(argv, lambda trial: self._start(trial, {}))
         return await self._start(argv, command.variables)
 
     async def _start(self, argv: tuple[str, ...], variables: Mapping[str, str]) -> Finished:
@@ -134,23 +138,7 @@ class Shell:
             return await run_process(argv, folder=self._folder, env=env, timeout=self._timeout, grace=self._grace)
         except OSError as error:
             reason = _REASONS.get(error.errno or 0, "cannot be started ({error})")
-            raise ToolError(f"{self._name}.run: {argv[0]} {reason.format(error=error.strerror)}") from None
-
-    async def _confined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        """The command inside bubblewrap: it sees the system read-only, can change its folder only, has no network."""
-        bwrap = shutil.which("bwrap", path=self._env.get("PATH"))
-        if bwrap is None:
-            raise ToolError(f"{self._name}: sandbox: true needs bubblewrap; install it (the command bwrap)")
-        folder = str(self._folder.resolve())
-        prefix = (bwrap, *_CONFINEMENT, "--bind", folder, folder, "--chdir", folder, "--")
-        if not self._sandbox_works:
-            # Where the system forbids namespaces bubblewrap fails like the command would; only a command that cannot
-            # fail tells the two apart.
-            probe = await self._start((*prefix, "true"), {})
-            if probe.exit_code != 0:
-                raise ToolError(f"{self._name}: bubblewrap does not work on this machine: {probe.stderr.strip()[:300]}")
-            self._sandbox_works = True
-        return (*prefix, *argv)
+            raise ToolError(f"{argv[0]} {reason.format(error=error.strerror)}") from None
 
 
 _VISIBLE: Final = (
@@ -160,10 +148,17 @@ _VISIBLE: Final = (
 """What commands in the sandbox may read of the machine, where it is there."""
 
 _CONFINEMENT: Final = (
-    "--unshare-all", "--die-with-parent", "--new-session",
+    *SEALED,
     *(word for path in _VISIBLE for word in ("--ro-bind-try", path, path)),
     "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--setenv", "HOME", "/tmp",
 )  # fmt: skip
+
+
+def _sandbox(folder: Path, search: str | None) -> Bubblewrap:
+    """Commands see the system read-only, can change their folder only, and have no network."""
+    own = str(folder.resolve())
+    return Bubblewrap((*_CONFINEMENT, "--bind", own, own, "--chdir", own), ("true",), search)
+
 
 _REASONS: Final = {
     errno.ENOENT: "is not installed on this machine, or not on the PATH",

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from halo_lang.records import record
+from halo_runtime.tools.excerpt import KEPT_BYTES, Excerpt
 
-OUTPUT_BYTES: Final = 1_000_000
-"""What is kept of each stream: half of it from the start and half from the end."""
 GRACE_SECONDS: Final = 2.0
 """How long processes may take to end after SIGTERM before they are killed."""
 
@@ -47,19 +46,25 @@ async def run_process(
     env: Mapping[str, str],
     timeout: float,
     grace: float = GRACE_SECONDS,
+    stdin: int = asyncio.subprocess.DEVNULL,
+    pass_fds: Sequence[int] = (),
+    kept: int = KEPT_BYTES,
 ) -> Finished:
-    """Run a command with no input and only the variables in `env`; times are in seconds.
+    """Run a command with only the variables in `env`; times are in seconds.
+
+    `stdin` is a file that it reads from, `pass_fds` are further ones that it finds open. Of each stream so many bytes
+    are `kept`, half of them from the start and half from the end.
 
     Cancelling ends all its processes before it is passed on. Raises OSError where the command cannot be started.
     """
     mark = secrets.token_hex(16)
     timed_out = False
     process: asyncio.subprocess.Process | None = None
-    async with _Stream.opened() as out, _Stream.opened() as errors:
+    async with _Stream.opened(kept) as out, _Stream.opened(kept) as errors:
         try:
             process = await asyncio.create_subprocess_exec(
-                *argv, stdin=asyncio.subprocess.DEVNULL, stdout=out.end, stderr=errors.end,
-                cwd=folder, env={**env, MARK: mark}, start_new_session=True,
+                *argv, stdin=stdin, stdout=out.end, stderr=errors.end, cwd=folder, env={**env, MARK: mark},
+                start_new_session=True, pass_fds=pass_fds,
             )  # fmt: skip
             out.close_end()
             errors.close_end()
@@ -180,19 +185,19 @@ class _Stream(asyncio.Protocol):
     A pipe of our own instead of asyncio's: a process that got hold of asyncio's could keep it waiting for ever.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int) -> None:
         self.end = -1
         self.at_end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._start = bytearray()
-        self._tail = bytearray()
-        self._left_out = 0
+        self._kept = Excerpt(kept)
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls) -> AsyncGenerator[_Stream]:
-        """A new pipe; `end` is what the command writes to."""
+    async def opened(cls, kept: int) -> AsyncGenerator[_Stream]:
+        """A new pipe, of which so many bytes are kept; `end` is what the command writes to."""
         reading, writing = os.pipe()
-        transport, stream = await asyncio.get_running_loop().connect_read_pipe(cls, os.fdopen(reading, "rb", 0))
+        transport, stream = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: cls(kept), os.fdopen(reading, "rb", 0)
+        )
         stream.end = writing
         try:
             yield stream
@@ -201,13 +206,7 @@ class _Stream(asyncio.Protocol):
             transport.close()
 
     def data_received(self, data: bytes) -> None:
-        half = OUTPUT_BYTES // 2
-        room = half - len(self._start)
-        self._start += data[:room] if room > 0 else b""
-        self._tail += data[max(room, 0) :]
-        if len(self._tail) > OUTPUT_BYTES:
-            self._left_out += len(self._tail) - half
-            del self._tail[:-half]
+        self._kept.add(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self.at_end.done():
@@ -221,10 +220,4 @@ class _Stream(asyncio.Protocol):
 
     def text(self) -> str:
         """What was written, what is not UTF-8 replaced, with a mark where the middle is left out."""
-        half = OUTPUT_BYTES // 2
-        surplus = max(0, len(self._tail) - half)
-        left_out = self._left_out + surplus
-        if not left_out:
-            return (self._start + self._tail).decode(errors="replace")
-        start, tail = self._start.decode(errors="replace"), self._tail[surplus:].decode(errors="replace")
-        return f"{start}\n[… {left_out:,} bytes left out]\n{tail}"
+        return self._kept.text()
