@@ -226,3 +226,13 @@ def test_no_header_brings_it_down(value: str, name: str) -> None:
 def test_a_long_text_is_cut_visibly() -> None:
     assert read(mail("x" * 1_000_100))["text"].endswith("more characters cut]")
     assert text_of(parse_mail(mail("short"))) == "short"
+
+
+@pytest.mark.parametrize("piece", ["=?", "=?a?q?", "=?a?b?", "(", ";", '"', "<", "a@b,"])
+@pytest.mark.parametrize(
+    "name", ["Subject: ", "To: ", "Content-Type: text/plain; x=", "Content-Disposition: x; filename="]
+)
+def test_no_header_takes_long(name: str, piece: str) -> None:
+    begun = time.process_time()
+    read(name.encode() + (piece * 300_000).encode() + b"\r\n\r\nx")
+    assert time.process_time() - begun < 2  # without a bound some of them take minutes

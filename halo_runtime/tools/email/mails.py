@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from email import message_from_bytes
 from email.header import decode_header
 from email.message import Message
+from email.policy import Compat32
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Final, TypeAlias, cast
 
@@ -25,6 +26,8 @@ from halo_runtime.tools.email.files import plain_name
 MAX_TEXT: Final = 1_000_000
 """Characters of a mail's text that a result has."""
 MAX_HEADER: Final = 1_000
+MAX_RAW: Final = 10_000
+"""Characters of a header that are looked at: reading it takes time that grows faster than it."""
 MAX_PEOPLE: Final = 100
 MAX_PARTS: Final = 1_000
 MAX_WORK: Final = 10_000_000
@@ -46,13 +49,21 @@ class Part:
     content: bytes
 
 
+class _BoundedHeaders(Compat32):
+    """The library's usual way, with headers no longer than MAX_RAW."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:MAX_RAW]
+
+
 def parse_mail(data: bytes) -> Mail:
     """A mail taken apart. Raises ToolError for one that is built so as not to be."""
     levels = 1 + min(len(re.findall(rb"multipart/|message/", data, re.IGNORECASE)), data.lower().count(b"boundary"))
     if levels * data.count(b"\n") > MAX_WORK:
         raise ToolError("the mail has so many lines, or parts in parts, that it is not taken apart")
     try:
-        return message_from_bytes(data)
+        return message_from_bytes(data, policy=_BoundedHeaders())
     except RecursionError:
         raise ToolError("the mail has so many parts in parts that it is not taken apart") from None
 
