@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -170,3 +173,29 @@ async def test_the_password_is_in_no_output(post: Post) -> None:
     assert result.error is not None
     assert "550 [REDACTED]" in result.error.message
     assert PASSWORD not in f"{seen} {result}"
+
+
+async def halo(folder: Path, env: dict[str, str], *arguments: str) -> asyncio.subprocess.Process:
+    """The command, begun."""
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "halo_runtime.cli.main", *arguments, cwd=folder, env={**os.environ, **env},
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+
+
+async def test_a_process_that_is_killed_between_the_mail_and_its_receipt_asks(tmp_path: Path) -> None:
+    (tmp_path / "p.halo").write_text(f"tool Post : Email()\n@checkpoint\n{SEND}\n")
+    async with Post(tls=False) as post, Wire(post.port, stop_after=b"\r\n.\r\n") as wire:
+        env = environment(wire.port)
+        killed = await halo(tmp_path, env, "run", "p.halo", "-i", "x=ada@example.org")
+        async with asyncio.timeout(30):
+            await wire.held.wait()
+        killed.kill()
+        await killed.communicate()
+        listed, _ = await (await halo(tmp_path, env, "runs", "--json")).communicate()
+        [run] = json.loads(listed)["runs"]
+        resumed = await halo(tmp_path, env, "resume", run["runId"])
+        _, told = await resumed.communicate()
+        assert (run["status"], resumed.returncode) == ("interrupted", 4)
+        assert b"did it take effect?" in told
+        assert (len(post.sent), wire.connections) == (1, 1)
