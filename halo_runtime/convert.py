@@ -43,13 +43,13 @@ class ConversionError(TypeError):
     """A value has no JSON form; the message names its path and type."""
 
 
-def to_json(value: object, warn: Warn) -> Json:
-    """The JSON value of a Python object, by the rules above.
+def to_json(value: object, warn: Warn, *, finite: bool = True) -> Json:
+    """The JSON value of a Python object, by the rules above; unless `finite`, NaN and infinities stay, for a later one.
 
     Raises ConversionError for what has no rule, for objects that contain themselves or are nested deeper than
     MAX_DEPTH, and for whole numbers of more than MAX_DIGITS digits.
     """
-    return _Conversion(warn).convert(value, ())
+    return _Conversion(warn, finite).convert(value, ())
 
 
 def _decimal(value: Json) -> object:
@@ -88,8 +88,9 @@ def _simpler(value: object) -> object:
 class _Conversion:
     """One conversion: where warnings go, and the containers it is inside of, by identity."""
 
-    def __init__(self, warn: Warn) -> None:
+    def __init__(self, warn: Warn, finite: bool) -> None:
         self._warn = warn
+        self._finite = finite
         self._inside: set[int] = set()
 
     def convert(self, value: Json, place: _Place) -> Json:
@@ -111,7 +112,7 @@ class _Conversion:
         return int(value)
 
     def number(self, value: float, place: _Place) -> Json:
-        if math.isfinite(value):
+        if math.isfinite(value) or not self._finite:
             return float(value)
         self._warn(f"{_at(place)} was {value}, which JSON lacks; it became null")
         return None

@@ -92,7 +92,7 @@ OFFERS = {
         "read write edit append list glob search move delete mkdir stat applyPatch",
     ),
     "Bash": ("allow cwd timeout env sandbox", "run"),
-    "Code": ("language", "run"),
+    "Code": ("language · sandbox timeout memory", "run"),
     "Browser": ("headless · allowHosts timeout", PAGE_METHODS),
     "Chrome": ("cdp · allowHosts timeout", PAGE_METHODS),
     "Documents": ("root", "read pages chunks tables search"),

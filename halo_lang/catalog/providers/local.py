@@ -86,12 +86,23 @@ BASH = ProviderSpec(
 
 CODE = ProviderSpec(
     "Code",
-    Signature((optional("language", "string", "The language.", default="python", choices=("python",)),)),
+    Signature(
+        (
+            optional("language", "string", "The language.", default="python", choices=("python",)),
+            optional("sandbox", "string", "What runs it: Monty, a part of Python, or CPython in bubblewrap.",
+                     default="monty", choices=("monty", "bubblewrap"), named_only=True),
+            optional("timeout", "duration", "The longest time for a program.", default="10s", positive=True,
+                     named_only=True),
+            optional("memory", "integer", "Megabytes that a program may use.", default=256, minimum=16, maximum=65536,
+                     named_only=True),
+        )
+    ),
     (
-        Method("run", Signature((required("code", "string", "The program."),
-                                 optional("inputs", "object", "Its variables."))),
-               "{result, stdout, error}", doc="Run code without network or files.",
-               example='Calc.run("sum(xs)", inputs: data)'),
+        Method("run", Signature((required("code", "string", "The program; its last line is the result.", code=True),
+                                 optional("inputs", "object", "Its variables, by name.")), open_named=True),
+               "{result, stdout, error}; error is null or {type, message, line}",
+               doc="Run code without network or files; further arguments by name are its variables, too.",
+               example='Calc.run("sum(xs)", xs: numbers)'),
     ),
     "Code in a sandbox without network or files.",
     'tool Calc : Code(language: "python")',

@@ -48,19 +48,19 @@ async def run_process(
     grace: float = GRACE_SECONDS,
     stdin: int = asyncio.subprocess.DEVNULL,
     pass_fds: Sequence[int] = (),
-    kept: int = KEPT_BYTES,
+    kept: tuple[int, int] = (KEPT_BYTES, KEPT_BYTES),
 ) -> Finished:
     """Run a command with only the variables in `env`; times are in seconds.
 
-    `stdin` is a file that it reads from, `pass_fds` are further ones that it finds open. Of each stream so many bytes
-    are `kept`, half of them from the start and half from the end.
+    `stdin` is a file that it reads from, `pass_fds` are further ones that it finds open. Of output and
+    errors so many bytes are `kept`, half of them from the start and half from the end.
 
     Cancelling ends all its processes before it is passed on. Raises OSError where the command cannot be started.
     """
     mark = secrets.token_hex(16)
     timed_out = False
     process: asyncio.subprocess.Process | None = None
-    async with _Stream.opened(kept) as out, _Stream.opened(kept) as errors:
+    async with _Stream.opened(kept[0]) as out, _Stream.opened(kept[1]) as errors:
         try:
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=stdin, stdout=out.end, stderr=errors.end, cwd=folder, env={**env, MARK: mark},
