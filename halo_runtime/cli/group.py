@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BUILT_IN = (
     "run", "resume", "signal", "runs", "watch", "stop", "inbox", "show", "diff", "verify", "prune", "checkpoints",
-    "crashtest", "prompt", "check", "fmt", "ast", "explain", "providers", "models", "doctor", "demo", "lsp",
+    "crashtest", "trace", "prompt", "check", "fmt", "ast", "explain", "providers", "models", "doctor", "demo", "lsp",
 )  # fmt: skip
 """Each is the function of that name in the module of that name beside this one."""
 
@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now; None where there is none."""
         if cmd_name in BUILT_IN:
-            return _with_color(getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name))
+            return with_color(getattr(import_module(f"halo_runtime.cli.{cmd_name}"), cmd_name))
         entry = _plugins().get(cmd_name)
         return None if entry is None else _loaded(entry)
 
@@ -98,7 +98,7 @@ def halo(ctx: click.Context) -> int | None:
     return ExitCode.REFUSED
 
 
-def _with_color(command: click.Command) -> click.Command:
+def with_color(command: click.Command) -> click.Command:
     """The command with the option that all of them have."""
     if all(known.name != "color" for known in command.params):
         command.params.append(_color_option(None))
