@@ -20,6 +20,7 @@ class ProviderSpec:
     setting, with its value, without which nothing can be changed; None where nothing needs to be allowed. `listed`: the
     provider asks its server which methods there are when they are offered to a model (`SelfDescribing`). `unasked` are
     the methods that `tools: auto` does not offer: what the engine does by itself where such a tool is equipped.
+    One that `notifies` can tell people of a question whose `channel:` it is.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ProviderSpec:
     open_methods: Method | None = None
     extra: str | None = None
     changes_if: tuple[str, bool] | None = None
+    notifies: bool = False
     listed: bool = False
     unasked: tuple[str, ...] = ()
 

@@ -25,7 +25,7 @@ from halo_runtime.engine.calls.system import METHODS, SystemCall
 from halo_runtime.engine.calls.tool import ToolCall
 from halo_runtime.engine.choices import choices_after
 from halo_runtime.engine.directives import read_directives
-from halo_runtime.engine.expressions import Expression, Filled, Flowing, all_paths
+from halo_runtime.engine.expressions import Expression, Filled, Flowing, Read, all_paths
 from halo_runtime.engine.labels import call_label, condition_label
 from halo_runtime.engine.plan import PipelinePlan, Plan, StageInfo, StagePlan, canonical_settings
 from halo_runtime.engine.stages.ask import Ask, Listen
@@ -336,7 +336,11 @@ def _yield(compiler: PipelineCompiler, stage: nodes.YieldStage) -> None:
     arguments = catalog.YIELD.bind(*split_arguments(stage.args)).arguments
     info = compiler.info("yield", "|! yield", stage.operator, stage)
     choices = choices_after(compiler.node, stage, ())
-    compiler.stages.append(Ask(info, compiler.expressions(arguments), choices, _text(stage.binding)))
+    expressions = compiler.expressions(arguments)
+    channel = arguments.get("channel")
+    if isinstance(channel, nodes.Path) and len(channel.parts) == 1:
+        expressions["channel"] = Read(channel.segments, channel.root)  # any name will do, also one of nothing here
+    compiler.stages.append(Ask(info, expressions, choices, _text(stage.binding)))
 
 
 def _listen(compiler: PipelineCompiler, stage: nodes.ListenStage) -> None:

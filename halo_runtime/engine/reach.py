@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
-from halo_lang import Program, nodes
+from halo_lang import Program, catalog, nodes
 from halo_lang.records import record
 from halo_runtime.engine.labels import call_label
 from halo_runtime.engine.plan import PipelinePlan, Plan, StagePlan, shadows
@@ -27,8 +28,10 @@ def reach(plan: Plan, pipeline: str) -> Reach:
     """Everything reachable from a pipeline, through nested pipelines too; worked out once a program."""
     found = plan.reached.get(pipeline)
     if found is None:
-        calls = calls_in(plan.declaration(pipeline, nodes.Pipeline))
-        found = plan.reached[pipeline] = reach_of(plan.program, calls)
+        node = plan.declaration(pipeline, nodes.Pipeline)
+        found = reach_of(plan.program, calls_in(node))
+        found = replace(found, tools=found.tools | _told_by(plan.program, node))
+        plan.reached[pipeline] = found
     return found
 
 
@@ -44,6 +47,7 @@ def reach_of(program: Program, calls: Iterable[nodes.Call]) -> Reach:
         if isinstance(target, nodes.Pipeline) and target.name.text not in pipelines:
             pipelines.add(target.name.text)
             pending += calls_in(target)
+            tools.update(_told_by(program, target))
         elif isinstance(target, nodes.Provider):
             tools.add(target.name.text)
         elif isinstance(target, nodes.Agent):
@@ -52,6 +56,25 @@ def reach_of(program: Program, calls: Iterable[nodes.Call]) -> Reach:
     found = [program.find(name) for name in agents | _shadows_of(program, agents)]
     policies = {name.text for a in found if isinstance(a, nodes.Agent) for name in a.names("requires")}
     return Reach(frozenset(agents), frozenset(tools), frozenset(policies))
+
+
+def _told_by(program: Program, pipeline: nodes.Pipeline) -> frozenset[str]:
+    """The tools that people are told of a pipeline's questions by: those that a `channel:` names and that can."""
+    asked = (stage for stage in pipeline.stages if isinstance(stage, nodes.YieldStage))
+    channels = (a.value for stage in asked for a in stage.args if a.name is not None and a.name.text == "channel")
+    return frozenset(name for value in channels if (name := _name_in(value)) and _notifies(program, name))
+
+
+def _name_in(value: nodes.ArgumentValue) -> str:
+    if isinstance(value, nodes.Path):
+        return value.root if len(value.parts) == 1 else ""
+    return value.value if isinstance(value, nodes.String) else ""
+
+
+def _notifies(program: Program, name: str) -> bool:
+    declaration = program.find(name)
+    spec = catalog.provider(declaration.provider.text) if isinstance(declaration, nodes.Provider) else None
+    return spec is not None and spec.notifies
 
 
 def calls_in(node: Any) -> Iterator[nodes.Call]:

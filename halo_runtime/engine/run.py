@@ -14,12 +14,13 @@ from halo_lang import nodes
 from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock, iso
 from halo_runtime.engine.controller import Controller
-from halo_runtime.engine.effects import Effects, Origins
+from halo_runtime.engine.effects import Effects, Origins, Paused
 from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import InterruptAnswered, InterruptOpened, SystemEvent, WarningRaised
 from halo_runtime.engine.frame import Frame
 from halo_runtime.engine.guards import BoundRule
 from halo_runtime.engine.limits import TimeLimit
+from halo_runtime.engine.notices import announce
 from halo_runtime.engine.plan import AgentPlan, Plan
 from halo_runtime.engine.shadows import Shadows
 from halo_runtime.engine.strand import Strand
@@ -255,7 +256,7 @@ class Run:
             if not before:
                 self.effects.journal.ask(interrupt.to_stored())
             with frame.standing_still():
-                given = await self._answer(interrupt)
+                given = await self._answer(interrupt, lambda: announce(frame, path, interrupt))
             credit = given.credit()
             return self.secrets.json(given.value)
 
@@ -268,14 +269,24 @@ class Run:
         self.emitter.emit(InterruptAnswered(self.run_id, path, interrupt.id, self.redactor.json(given), by))
         return given
 
-    async def _answer(self, interrupt: Interrupt) -> Answer:
-        """What the host says, within the question's time. Raises Paused, InterruptExpired."""
+    async def _answer(self, interrupt: Interrupt, announce: Callable[[], Awaitable[None]]) -> Answer:
+        """What the host says, within the question's time. Raises Paused, InterruptExpired.
+
+        People are told of a question that is not answered at once.
+        """
         if late := expiry(interrupt, self.clock):
             raise late
         timer = asyncio.timeout(self._seconds_until(interrupt.expires_at))
         try:
             async with timer:
-                return await self.asker(interrupt)
+                answering = asyncio.ensure_future(self.asker(interrupt))
+                try:
+                    await asyncio.sleep(0)  # who has the answer ready gives it without waiting for anything
+                    if not answering.done() or isinstance(answering.exception(), Paused):
+                        await announce()
+                    return await answering
+                finally:
+                    answering.cancel()
         except TimeoutError:
             if not timer.expired():
                 raise

@@ -14,7 +14,7 @@ from halo_runtime.errors import ConfigError, HaloError, ToolError
 from halo_runtime.json_types import Json, JsonObject
 from halo_runtime.redaction import Redactor
 from halo_runtime.tools import tool_factory
-from halo_runtime.tools.base import Choosy, Probing, SelfDescribing, ToolConfig, ToolFactory, ToolProvider
+from halo_runtime.tools.base import Choosy, Notifying, Probing, SelfDescribing, ToolConfig, ToolFactory, ToolProvider
 from halo_runtime.tools.shell.environment import given_variable, harmless
 
 if TYPE_CHECKING:
@@ -110,6 +110,20 @@ class ToolBox:
             raise ToolError(f"{name}.{what} gave what is no JSON value: {error}") from error
         except Exception as error:  # a provider may be a stranger's code; the run fails at this call, with its name
             raise ToolError(f"{name}.{what} failed inside its provider: {type(error).__name__}: {error}") from error
+
+    def notifies(self, name: str) -> bool:
+        """Whether a prepared tool can tell people of a question."""
+        return name in self._configs and isinstance(self._opened(name), Notifying)
+
+    async def notify(self, name: str, subject: str, text: str) -> None:
+        """Send a message by a tool that `notifies`. Raises ToolError."""
+
+        async def sent(tool: ToolProvider) -> Json:
+            assert isinstance(tool, Notifying)
+            await tool.notify(subject, text)
+            return None
+
+        await self._asked(name, "notify", sent)
 
     async def probe(self, name: str) -> str | None:
         """What a prepared tool finds when it tries its settings, changing nothing; None where it has no way to try.

@@ -63,6 +63,15 @@ class Probing(Protocol):
         ...
 
 
+@runtime_checkable
+class Notifying(Protocol):
+    """A provider that can tell people of a question whose `channel:` its tool is."""
+
+    async def notify(self, subject: str, text: str) -> None:
+        """Send a message to where the declaration says. Raises ToolError."""
+        ...
+
+
 @record
 class OfferedMethod:
     """A method that a server tells of, in its own words: `schema` is the JSON Schema of its arguments, an object."""

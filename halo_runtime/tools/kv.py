@@ -67,6 +67,13 @@ class KeyValueStore:
         except sqlite3.Error as error:
             raise explained(error, self._name, "key-value", self._path) from None
 
+    async def probe(self) -> str:
+        """Read the file, if there is one. Raises ToolError."""
+        if not self._path.exists() and self._path.parent.is_dir():
+            return f"{self._path} is made when the first value is set"
+        await self.call("get", {"key": ""})
+        return f"{self._path} can be read"
+
     async def close(self) -> None:
         """Close the file and end the thread, after whatever a cancelled call has left it doing."""
         await self._in_thread(self._close_table)

@@ -102,7 +102,7 @@ OFFERS = {
         "post update delete ephemeral history replies channels openDm react user upload",
     ),
     "Email": (
-        "smtp imap user password from allowRecipients · smtpPort imapPort imapUser imapPassword files timeout",
+        "smtp imap user password from allowRecipients · notify smtpPort imapPort imapUser imapPassword files timeout",
         "send reply list read search markRead move delete attachment",
     ),
     "GitHub": (

@@ -55,6 +55,7 @@ SLACK = ProviderSpec(
     ),
     "Slack, with a bot's token.",
     "tool Team : Slack(Env.SLACK_BOT_TOKEN)",
+    notifies=True,
 )  # fmt: skip
 
 _UID = required("uid", "string", "The mail's number in its folder, as list and search give it.")
@@ -74,6 +75,8 @@ EMAIL = ProviderSpec(
                      variables=("SMTP_PASSWORD", "IMAP_PASSWORD")),
             optional("from", "string", "The sender's address; the user's when left out.", variables=("SMTP_FROM",)),
             optional("allowRecipients", "list", 'Who may get mail: addresses, "@domain", "*".', items="string"),
+            optional("notify", "list", "Who is told of questions whose channel this is.", items="string",
+                     named_only=True),
             optional("smtpPort", "integer", "The port of a host without one.", minimum=1, maximum=65535,
                      named_only=True, variables=("SMTP_PORT",)),
             optional("imapPort", "integer", "The port of a host without one.", minimum=1, maximum=65535,
@@ -118,6 +121,7 @@ EMAIL = ProviderSpec(
     "Mail by SMTP and IMAP.",
     'tool Post : Email(smtp: "smtp.example.org", user: Env.MAIL_USER, password: Env.MAIL_PASSWORD)',
     extra="email",
+    notifies=True,
 )  # fmt: skip
 
 PROVIDERS: tuple[ProviderSpec, ...] = (SLACK, EMAIL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,11 +49,12 @@ class Account:
 class Email:
     """One declared account. Mail is read over one connection that is kept, and sent over one for each mail."""
 
-    def __init__(self, name: str, account: Account, files: Path, shown: str) -> None:
+    def __init__(self, name: str, account: Account, files: Path, shown: str, told: Sequence[str] = ()) -> None:
         self._name = name
         self._account = account
         self._root = files
         self._shown = shown
+        self._told = tuple(told)
         self._workers = Workers(name)
         self._mailbox: Session | None = None
 
@@ -82,6 +84,12 @@ class Email:
         if self._mailbox is not None:
             await self._mailbox.close()
         self._workers.close()
+
+    async def notify(self, subject: str, text: str) -> None:
+        """Send the text to those whom the declaration names. Raises ToolError."""
+        if not self._told:
+            raise ToolError(f'{self._name} does not say who is told of questions; give it notify: ["ada@example.org"]')
+        await self.call("send", {"to": list(self._told), "subject": subject, "text": text})
 
     async def probe(self) -> str:
         """Connect and log in at each server; nothing is sent, and nothing is marked."""
@@ -219,7 +227,8 @@ def open_email(config: ToolConfig) -> Email:
         raise ConfigError(str(problem)) from None
     seconds = duration_seconds(settings.get("timeout") or "") or SECONDS
     shown = settings.get("files") or "."
-    return Email(config.name, Account(smtp, imap, sender, allowed, seconds), config.folder / shown, shown)
+    account = Account(smtp, imap, sender, allowed, seconds)
+    return Email(config.name, account, config.folder / shown, shown, settings.get("notify") or ())
 
 
 def _server(protocol: Protocol, settings: JsonObject, user: str | None, password: str | None) -> Server | None:

@@ -79,18 +79,17 @@ class Shell:
 
     async def probe(self) -> str:
         """Run nothing but `true`, and look for the commands that agents may choose. Raises ToolError."""
+        search = self._env.get("PATH")
+        absent = [name for name in self._allow if name != ANY and shutil.which(name, path=search) is None]
+        if absent:
+            missing = ", ".join(absent)
+            raise ToolError(f"{self._name}: not on the PATH: {missing}; install them, or take them out of allow:")
         try:
             finished = await self._run(Command(self._bash("true"), {}))
         except ToolError as error:
             raise ToolError(f"{self._name}: {error.message}") from None
         if finished.exit_code != 0:
             raise ToolError(f"{self._name}: bash does not work here: {finished.stderr.strip()[:300]}")
-        search = self._env.get("PATH")
-        absent = [name for name in self._allow if name != ANY and shutil.which(name, path=search) is None]
-        if absent:
-            raise ToolError(
-                f"{self._name}: not on the PATH: {', '.join(absent)}; install them, or take them from allow:"
-            )
         return f"bash works{'' if self._sandbox is None else ' in its sandbox'}, in {self._folder}"
 
     async def close(self) -> None:

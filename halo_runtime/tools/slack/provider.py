@@ -78,6 +78,10 @@ class Slack:
         self._workers.close()
         await self._client.close()
 
+    async def notify(self, subject: str, text: str) -> None:
+        """Post the text to the declaration's channel. Raises ToolError where there is none."""
+        await self.call("post", {"text": text})
+
     async def probe(self) -> str:
         """Ask who the token belongs to."""
         found = await self._answer(WebRequest(self._name, "GET", f"{self._base}/auth.test", self._headers()))
