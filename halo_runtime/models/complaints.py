@@ -45,11 +45,13 @@ def read_complaint(content: bytes) -> Complaint:
     error: Json = document.get("error", document) if is_object(document) else None
     if isinstance(error, str):  # Ollama's way
         error = {"message": error}
+    elif error is True:  # Figma's, beside `{"err": message}`
+        error = document
     return _read_error(error) if is_object(error) else Complaint()
 
 
 def _read_error(error: JsonObject) -> Complaint:
-    told = (error.get(name) for name in ("message", "detail", "title"))
+    told = (error.get(name) for name in ("message", "detail", "title", "err"))
     text = next((text for text in told if isinstance(text, str) and text), "") + _behind(error.get("metadata"))
     details: Json = error.get("details")
     single = details.get("error_code") if is_object(details) else None

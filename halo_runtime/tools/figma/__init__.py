@@ -1,0 +1,1 @@
+"""Figma's REST API as a provider."""

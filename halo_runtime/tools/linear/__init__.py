@@ -1,0 +1,1 @@
+"""Linear's GraphQL API as a provider."""

@@ -1,0 +1,127 @@
+"""What Linear refuses of a request before anything is looked at: headers, GraphQL, arguments, complexity.
+
+The schema (`linear.graphql`) is what Linear's own TypeScript SDK 98 declares of the types that are used here, with all
+their fields that lead to nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    InlineFragmentNode,
+    OperationDefinitionNode,
+    OperationType,
+    SelectionSetNode,
+    ValueNode,
+    VariableNode,
+    build_schema,
+    get_named_type,
+    is_leaf_type,
+    parse,
+    validate,
+)
+from graphql.execution.values import get_variable_values
+from graphql.utilities import value_from_ast_untyped
+
+from tests.fakes.wire import Received
+
+SCHEMA = build_schema((Path(__file__).parent / "linear.graphql").read_text())
+MOST_COMPLEX = 10_000
+PAGE = 50
+"""What a connection counts for that names no page."""
+
+
+class Wrong(Exception):
+    """A refusal: its status, message, and extensions."""
+
+    def __init__(self, status: int, message: str, code: str, kind: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.errors = [{"message": message, "extensions": {"code": code, "type": kind}}]
+
+
+class Asked:
+    """A request that is in order."""
+
+    def __init__(self, operation: OperationDefinitionNode, query: str, variables: dict[str, Any]) -> None:
+        self.query, self.variables = query, variables
+        self.mutates = operation.operation is OperationType.MUTATION
+        self.fields = [node.name.value for node in operation.selection_set.selections if isinstance(node, FieldNode)]
+        self.complexity = complexity(operation, variables)
+
+
+def read(request: Received, authorization: str) -> Asked:
+    """What a request asks. Raises Wrong."""
+    if (request.method, request.path) != ("POST", "/graphql"):
+        raise Wrong(404, f"Cannot {request.method} {request.path}", "NOT_FOUND", "unknown")
+    if request.headers.get("authorization") != authorization:
+        message = "Authentication required, not authenticated"
+        raise Wrong(401, message, "AUTHENTICATION_ERROR", "authentication error")
+    body = request.body
+    if not isinstance(body, dict) or not {"query"} <= body.keys() <= {"query", "variables", "operationName"}:
+        raise Wrong(
+            400, "POST body missing, invalid Content-Type, or JSON object has no keys.", "BAD_REQUEST", "unknown"
+        )
+    asked = _parsed(body["query"], body.get("variables") or {})
+    if asked.complexity > MOST_COMPLEX:
+        message = f"Query too complex: {asked.complexity} of {MOST_COMPLEX}"
+        raise Wrong(400, message, "INPUT_ERROR", "invalid input")
+    return asked
+
+
+def _parsed(query: str, variables: dict[str, Any]) -> Asked:
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        raise Wrong(400, error.message, "GRAPHQL_PARSE_FAILED", "graphql error") from None
+    [operation] = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    errors = validate(SCHEMA, document)
+    values = get_variable_values(SCHEMA, operation.variable_definitions, variables)
+    errors += values if isinstance(values, list) else []
+    undeclared = variables.keys() - {one.variable.name.value for one in operation.variable_definitions}
+    errors += [GraphQLError(f"undeclared variables {sorted(undeclared)}")] if undeclared else []
+    if errors:
+        raise Wrong(400, errors[0].message, "GRAPHQL_VALIDATION_FAILED", "graphql error")
+    return Asked(operation, query, variables)
+
+
+def complexity(operation: OperationDefinitionNode, variables: dict[str, Any]) -> int:
+    """A tenth for a field, one for an object, and a connection's nodes as often as its page is long."""
+    root = SCHEMA.mutation_type if operation.operation is OperationType.MUTATION else SCHEMA.query_type
+    return math.ceil(_of(operation.selection_set, root, variables))
+
+
+def _of(selected: SelectionSetNode, parent: Any, variables: dict[str, Any]) -> float:
+    total = 0.0
+    for node in selected.selections:
+        if isinstance(node, InlineFragmentNode | FragmentSpreadNode):
+            raise TypeError("fragments are not counted here")
+        assert isinstance(node, FieldNode)
+        kind = get_named_type(parent.fields[node.name.value].type)
+        if is_leaf_type(kind):
+            total += 0.1
+            continue
+        assert node.selection_set is not None
+        times = _page(node, variables) if kind.name.endswith(("Connection", "SearchPayload")) else 1
+        total += 1 + times * _of(node.selection_set, kind, variables)
+    return total
+
+
+def _page(node: FieldNode, variables: dict[str, Any]) -> int:
+    given = {one.name.value: _value(one.value, variables) for one in node.arguments}
+    first = given.get("first") or given.get("last") or PAGE
+    if not 1 <= first <= 250:
+        raise Wrong(
+            400, "Argument Validation Error: first must not be greater than 250", "INPUT_ERROR", "invalid input"
+        )
+    return first
+
+
+def _value(node: ValueNode, variables: dict[str, Any]) -> Any:
+    return variables.get(node.name.value) if isinstance(node, VariableNode) else value_from_ast_untyped(node)
