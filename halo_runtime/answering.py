@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.journal import EffectRecord, error_to_record
 from halo_runtime.engine.run import expiry, interrupt_id, request_of
 from halo_runtime.errors import AlreadyAnswered, AmbiguousSignal, InterruptExpired, SignalError, UnknownInterrupt
 from halo_runtime.json_types import JsonObject
-from halo_runtime.results import Interrupt
+from halo_runtime.results import Answer, Interrupt
 from halo_runtime.store.mail import Message
 from halo_runtime.values import digest
+
+LeftFor: TypeAlias = Callable[[Interrupt], Answer | None]
+"""What was left for a question and will be taken when the run goes on."""
 
 
 def is_early(message: Message, interrupts: tuple[Interrupt, ...]) -> bool:
@@ -18,13 +24,30 @@ def is_early(message: Message, interrupts: tuple[Interrupt, ...]) -> bool:
     return message.event is not None and not any(question.event == message.event for question in interrupts)
 
 
-def deliver(message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock) -> InterruptExpired | None:
+def is_behind(message: Message, interrupts: tuple[Interrupt, ...], left_for: LeftFor) -> bool:
+    """Whether it is an event that must wait for its turn: it is early, or another was left before it."""
+    if message.event is None:
+        return False
+    waiting = [question for question in interrupts if message.suits(question)]
+    return is_early(message, interrupts) or (len(waiting) == 1 and left_for(waiting[0]) is not None)
+
+
+def deliver(
+    message: Message, order: Order, interrupts: tuple[Interrupt, ...], clock: Clock, left_for: LeftFor
+) -> InterruptExpired | None:
     """Record an answer as the result of its question. One that is late fails the question: its error is given back.
 
-    Raises SignalError of the kind that says why the answer is refused; nothing is recorded then.
+    Where one was left for the question before, that one is taken: whoever left it was told so. Raises SignalError of
+    the kind that says why the answer is refused; nothing is recorded then.
     """
     question = chosen(message, order, interrupts)
     late = expiry(question, clock)
+    first = left_for(question) if late is None else None
+    if first is not None:
+        raise AlreadyAnswered(
+            f"the question {question.id} is already answered: {first.by or 'somebody'} left an answer at {first.at}; "
+            f"it is taken when the run goes on: halo resume {order.run_id}"
+        )
     kind = "human" if question.event is None else "event"
     outcome = ("done", message.value) if late is None else ("failed", error_to_record(late))
     credit = {"by": message.by, "at": message.at, "how": message.how}

@@ -10,7 +10,7 @@ from decimal import Decimal
 from halo_lang import Program
 from halo_lang.collector import without_collector
 from halo_lang.records import record
-from halo_runtime.answering import chosen, deliver, is_early
+from halo_runtime.answering import chosen, deliver, is_behind, is_early
 from halo_runtime.continuing import (
     Origin,
     header,
@@ -160,10 +160,12 @@ class KeptRuns:
             return await self._go_on(run_id, message)
         plan, order, log = self._reopen(claim)
         try:
-            self._take(claim.stored, order, message, log)
-            if message is not None and is_early(message, claim.stored.interrupts):
+            behind = message is not None and is_behind(message, claim.stored.interrupts, self.left_for)
+            self._take(claim.stored, order, message, log, behind=behind)
+            if message is not None and behind:
                 self._store.mail(order.run_id).post(message.cleaned(self._engine.services.redactor))
-                return result_of(claim.stored)
+                if is_early(message, claim.stored.interrupts):
+                    return result_of(claim.stored)
             return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
             log.close()
@@ -172,7 +174,7 @@ class KeptRuns:
         """Go on with a run that broke off, without asking anybody: what it asks is known then, and can be answered."""
         plan, order, log = self._reopen(claim)
         try:
-            self._take(claim.stored, order, None, log)
+            self._take(claim.stored, order, None, log, behind=False)
             order = replace(order, asker=_nobody)
             return await self._execute(await self._prepare(plan, order, claim.stored), order, log)
         finally:
@@ -234,14 +236,14 @@ class KeptRuns:
         self._engine.learn_secrets(plan, stored.pipeline)
         return plan
 
-    def _take(self, stored: StoredRun, order: Order, message: Message | None, log: RunLog) -> None:
-        """Put an answer into the journal. A refusal is noted there too."""
+    def _take(self, stored: StoredRun, order: Order, message: Message | None, log: RunLog, *, behind: bool) -> None:
+        """Put an answer into the journal unless it waits for its turn. A refusal is noted there too."""
         try:
             _refuse_ended(stored)
             refuse_incomplete(self._revealed(stored)[0])
             refuse_marked(order)
-            if message is not None and not is_early(message, stored.interrupts):
-                late = deliver(message, order, stored.interrupts, self._engine.services.clock)
+            if message is not None and not behind:
+                late = deliver(message, order, stored.interrupts, self._engine.services.clock, self.left_for)
                 if late is not None:
                     _note_refused(log, message, late.message)
                 log.sync()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from halo_runtime.answering import deliver, is_early
+from halo_runtime.answering import deliver, is_behind, is_early
 from halo_runtime.engine.engine import Engine
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.plan import Plan
@@ -37,10 +37,12 @@ class RememberedRuns:
             raise UnknownRun(f"no run {run_id} is paused here")
         order, result = self._paused[run_id]
         if message is not None:
-            if is_early(message, result.interrupts):
+            if is_behind(message, result.interrupts, self._waits_for):
                 self.post(run_id, message)
-                return result
-            deliver(message, order, result.interrupts, self._engine.services.clock)
+                if is_early(message, result.interrupts):
+                    return result
+            else:
+                deliver(message, order, result.interrupts, self._engine.services.clock, self._waits_for)
         del self._paused[run_id]
         self._engine.waiting.discard(run_id)
         return await self.start(self._engine.plan(order.program), order)
@@ -55,4 +57,10 @@ class RememberedRuns:
         """What was left for a question, taken with that."""
         mail = self._mail.get(question.run_id)
         message = mail.take(question) if mail is not None else None
+        return None if message is None else message.answer()
+
+    def _waits_for(self, question: Interrupt) -> Answer | None:
+        """What was left for a question, and stays."""
+        mail = self._mail.get(question.run_id)
+        message = mail.first(question) if mail is not None else None
         return None if message is None else message.answer()

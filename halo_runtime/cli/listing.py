@@ -111,7 +111,7 @@ def run_line(line: JsonObject, now: datetime) -> str:
 
 
 def _question(one: JsonObject, now: datetime) -> str:
-    command = shlex.join(["halo", "resume", one["runId"], "--interrupt", one["id"], "--answer"])
+    going_on = ["halo", "resume", one["runId"]]
     what = f"waits for {one['event']}" if one["kind"] == "listen" else one["message"]
     lines = [
         f"? {visible(what, keep=chr(10))}",
@@ -121,7 +121,11 @@ def _question(one: JsonObject, now: datetime) -> str:
         lines.append(f"  {choices_line(one['kind'], one['choices'])}")
     if one["expiresAt"]:
         lines.append(f"  expires in {elapsed((datetime.fromisoformat(one['expiresAt']) - now).total_seconds())}")
-    return "\n".join([*lines, f"  {command} VALUE"])
+    if left := one.get("left"):
+        by = visible(left["by"] or "somebody")
+        lines.append(f"  {by} left an answer {_age(left['at'], now)} ago, which the run takes when it goes on")
+        return "\n".join([*lines, f"  {shlex.join(going_on)}"])
+    return "\n".join([*lines, f"  {shlex.join([*going_on, '--interrupt', one['id'], '--answer'])} VALUE"])
 
 
 def _age(moment: str, now: datetime) -> str:

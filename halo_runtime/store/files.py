@@ -189,7 +189,8 @@ class FileRunStore:
     def open_interrupts(self, now: datetime) -> list[JsonObject]:
         """The open questions of all paused runs (spec 12.6), those that expire first at the top, then the oldest.
 
-        A run that broke off at a question waits for its answer too.
+        A run that broke off at a question waits for its answer too. `left` says who has left an answer and when, for a
+        question that gets it when its run goes on.
         """
         waiting = [line["runId"] for line in self.runs(now) if line["status"] in _WAITING and line["interrupts"]]
         found: list[JsonObject] = []
@@ -199,7 +200,12 @@ class FileRunStore:
             except StoreError:  # one that was damaged since keeps nobody from the others
                 continue
             about = {"runId": run_id, "pipeline": stored.pipeline}
-            found += [{**question.to_json(), **about} for question in stored.questions if not question.is_late(now)]
+            box = list(self.mail(run_id))
+            for question in stored.questions:
+                if not question.is_late(now):
+                    first = next((message for message in box if message.suits(question)), None)
+                    left = {} if first is None else {"left": {"by": first.by, "at": first.at}}
+                    found.append({**question.to_json(), **about, **left})
         return sorted(found, key=lambda one: (one["expiresAt"] or "9", one["askedAt"] or ""))
 
     def _journals(self) -> Iterable[tuple[str, int, int]]:

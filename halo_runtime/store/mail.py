@@ -71,9 +71,13 @@ class MemoryMail:
         """Leave a message."""
         self._messages.append(message)
 
+    def first(self, question: Interrupt) -> Message | None:
+        """The first message for a question, which stays."""
+        return next((message for message in self._messages if message.suits(question)), None)
+
     def take(self, question: Interrupt) -> Message | None:
         """The first message for a question, which is gone with that."""
-        found = next((message for message in self._messages if message.suits(question)), None)
+        found = self.first(question)
         if found is not None:
             self._messages.remove(found)
         return found

@@ -130,4 +130,5 @@ def stored_question(document: JsonObject) -> Question:
     from halo_runtime.results import Interrupt
 
     interrupt = Interrupt.from_stored({"path": "", "binding": None, **document})
-    return Question(interrupt, document["pipeline"])
+    left = document.get("left")
+    return Question(interrupt, document["pipeline"], "" if left is None else left["by"] or "somebody")

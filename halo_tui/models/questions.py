@@ -45,6 +45,8 @@ class Question:
 
     interrupt: Interrupt
     pipeline: str = ""
+    left_by: str = ""
+    """Who has left an answer that the run takes when it goes on; empty where nobody has."""
 
     @property
     def id(self) -> str:
@@ -57,7 +59,7 @@ class Question:
 
     def about(self, now: datetime) -> str:
         """Whose question it is, since when it is open, and how long it will be."""
-        parts = [self._whose, self._asked(now), self.time_left(now)]
+        parts = [self._whose, self._asked(now), self.time_left(now), self._left_for_it]
         return " · ".join(part for part in parts if part)
 
     def time_left(self, now: datetime) -> str:
@@ -80,7 +82,8 @@ class Question:
         """The rows of the inbox: what is asked, what there is to know for an answer, and whose question it is."""
         asked = self.message if self.interrupt.kind != "listen" else self.title
         files = len(self.interrupt.attachments)
-        known = [self.time_left(now), self._choices, counted(files, "attachment") if files else "", self._asked(now)]
+        attached = counted(files, "attachment") if files else ""
+        known = [self._left_for_it, self.time_left(now), self._choices, attached, self._asked(now)]
         role: Role = "dim" if self.interrupt.expires_at is None else "warning"
         return (
             (("? ", "wait"), (one_line(asked), "text")),
@@ -95,6 +98,10 @@ class Question:
     @property
     def _whose(self) -> str:
         return " · ".join(part for part in (one_line(self.pipeline, 40), self.run_id) if part)
+
+    @property
+    def _left_for_it(self) -> str:
+        return f"{one_line(self.left_by, 40)} left an answer" if self.left_by else ""
 
     def _asked(self, now: datetime) -> str:
         moment = self.interrupt.asked_at

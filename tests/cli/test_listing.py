@@ -65,6 +65,24 @@ def test_a_damaged_journal_is_listed_as_such_and_hides_no_other(capsys: Captured
     assert [one["runId"] for one in told(capsys, "inbox")["interrupts"]] == [good]
 
 
+# --- inbox ------------------------------------------------------------------------------------------------------
+
+
+def test_the_inbox_says_that_an_answer_was_left(capsys: Captured) -> None:
+    run_id = kept_run("a")
+    capsys.readouterr()
+    assert main(["inbox"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("--answer VALUE")
+    assert main(["signal", run_id, "no", "--no-run", "--by", "ada\x1b"]) == 0
+    capsys.readouterr()
+    assert main(["inbox"]) == 0
+    *_, said, command = capsys.readouterr().out.splitlines()
+    assert said.startswith("  ada\\x1b left an answer ")
+    assert command == f"  halo resume {run_id}"
+    [question] = told(capsys, "inbox")["interrupts"]
+    assert question["left"]["by"] == "ada\x1b"
+
+
 # --- diff -------------------------------------------------------------------------------------------------------
 
 

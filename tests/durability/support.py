@@ -51,6 +51,12 @@ class Project:
         made.register_tool_provider("KV", self.deeds)
         return made
 
+    def runtime_without_store(self) -> Runtime:
+        """Runs that live as long as their process."""
+        made = Runtime(env=self.env, replies=ScriptedModel(self.replies), clock=self.clock)
+        made.register_tool_provider("KV", self.deeds)
+        return made
+
     async def run(self, text: str, inputs: dict[str, Any] | None = None, **options: Any) -> RunResult:
         options.setdefault("keep", True)
         return await self.runtime().run(halo_lang.parse(text), "Main", inputs or {}, **options)

@@ -151,6 +151,17 @@ async def test_events_are_taken_in_the_order_in_which_they_came(tmp_path: Path) 
     assert done.output == [1, 2, 3]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+async def test_an_event_that_was_left_comes_before_one_that_is_sent_later(kept: bool, tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    runtime = project.runtime() if kept else project.runtime_without_store()
+    first = await runtime.run(halo_lang.parse(LISTENS), "Main", {"x": 1})
+    runtime.post(first.run_id, 1, event="UI.Click")
+    await runtime.signal(first.run_id, 2, event="UI.Click")
+    done = await runtime.signal(first.run_id, 3, event="UI.Click")
+    assert done.output == [1, 2, 3]
+
+
 async def test_an_event_is_taken_once_though_a_kill_came_before_its_deletion(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first = await project.run(LISTENS, {"x": 1}, keep=True)

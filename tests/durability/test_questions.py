@@ -316,6 +316,42 @@ async def test_a_second_answer_that_was_left_is_refused_and_recorded(tmp_path: P
     assert done.output["one"] == "one first"
 
 
+@pytest.mark.parametrize("kept", [True, False])
+async def test_an_answer_that_was_left_comes_before_one_that_is_sent_later(kept: bool, tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    runtime = project.runtime() if kept else project.runtime_without_store()
+    first = await runtime.run(halo_lang.parse(single('|! yield("Sure?")')), "Main", {"x": 1})
+    question = first.interrupts[0].id
+    runtime.post(first.run_id, "left", interrupt=question, by="ada")
+    for interrupt in (question, None):
+        with pytest.raises(AlreadyAnswered, match="already answered: ada left an answer"):
+            await runtime.signal(first.run_id, "sent", interrupt=interrupt, by="eve")
+    done = await runtime.resume(first.run_id)
+    assert (done.status, done.output) == ("completed", "left")
+    if kept:
+        refused = [(line["value"], line["by"]) for line in project.lines(first.run_id) if line["t"] == "refused"]
+        assert refused == [("sent", "eve")] * 2
+
+
+async def test_an_answer_left_for_one_question_keeps_nobody_from_answering_another(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    first = await project.run(THREE, {"x": 1})
+    one, two, three = (question.id for question in first.interrupts)
+    project.runtime().post(first.run_id, "left", interrupt=one)
+    rest = await project.runtime().signal(first.run_id, "sent", interrupt=two)
+    assert [question.id for question in rest.interrupts] == [three]
+
+
+async def test_what_was_left_for_a_run_that_broke_off_comes_before_what_is_sent_later(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    first = await project.run(single('|! yield("Sure?")'), {"x": 1})
+    project.runtime().post(first.run_id, "left", interrupt=first.interrupts[0].id)
+    project.cut(first.run_id, lambda line: line["t"] != "status")
+    with pytest.raises(AlreadyAnswered):
+        await project.runtime().signal(first.run_id, "sent", interrupt=first.interrupts[0].id)
+    assert (await project.runtime().resume(first.run_id)).output == "left"
+
+
 async def test_an_answer_that_comes_while_a_sibling_is_still_at_work_is_taken(tmp_path: Path) -> None:
     project = Project(tmp_path, {"B.go": {"replies": ["r"], "repeat": True}})
     asked = asyncio.Event()

@@ -92,6 +92,12 @@ def test_the_inbox_says_what_is_asked_what_there_is_to_know_and_whose_question_i
     assert question.time_left(NOW + timedelta(hours=1)) == "expired"
 
 
+def test_a_question_says_who_has_left_an_answer_for_it() -> None:
+    question = Question(asked().interrupt, "Main", "ada\nb")
+    assert "ada b left an answer" in "".join(text for text, _ in question.lines(NOW)[1])
+    assert question.about(NOW).endswith(" · ada b left an answer")
+
+
 def test_a_question_without_an_end_is_never_over() -> None:
     assert not asked().is_over(NOW)
     assert asked().time_left(NOW) == ""
