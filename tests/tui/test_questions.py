@@ -93,9 +93,9 @@ def test_the_inbox_says_what_is_asked_what_there_is_to_know_and_whose_question_i
 
 
 def test_a_question_says_who_has_left_an_answer_for_it() -> None:
-    question = Question(asked().interrupt, "Main", "ada\nb")
-    assert "ada b left an answer" in "".join(text for text, _ in question.lines(NOW)[1])
-    assert question.about(NOW).endswith(" · ada b left an answer")
+    question = Question(asked().interrupt, "Main", "ada")
+    assert "ada left an answer" in "".join(text for text, _ in question.lines(NOW)[1])
+    assert question.about(NOW).endswith(" · ada left an answer")
 
 
 def test_a_question_without_an_end_is_never_over() -> None:
