@@ -1,6 +1,6 @@
 """What Linear refuses of a request before anything is looked at: headers, GraphQL, arguments, complexity.
 
-The schema (`linear.graphql`) is what Linear's own TypeScript SDK 98 declares of the types that are used here, with all
+The schema (`linear.graphql`) is what Linear's own TypeScript SDK 98 (MIT, © Linear) declares of the types that are used here, with all
 their fields that lead to nothing else.
 """
 
