@@ -28,7 +28,7 @@ Fail: TypeAlias = Callable[[int, JsonObject], ModelError]
 MAX_TOLD: Final = 500
 """Characters of a service's own message that go into ours."""
 _ILLEGAL_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
-_STOPS: Final[dict[Json, Stop]] = {"length": "length", "content_filter": "content_filter"}
+_STOPS: Final[dict[str | None, Stop]] = {"length": "length", "content_filter": "content_filter"}
 """Reasons to stop that mean more than an end; servers are free to invent others."""
 
 NO_TOKENS_LEFT: Final = "spent all its tokens before its answer began; raise max_tokens"
@@ -108,7 +108,8 @@ def _read(document: JsonObject, names: ToolNames, refuse: Refuse, may_be_cut: bo
     calls = _tool_calls(message.get("tool_calls"), names)
     text = content_text(message.get("content"))
     refusal = message.get("refusal")
-    finish = choice.get("finish_reason")
+    said: Json = choice.get("finish_reason")
+    finish = said if isinstance(said, str) else None
     if finish == "length":
         _check_complete(text, message.get("tool_calls"), refuse)
     if isinstance(refusal, str) and refusal and not calls:

@@ -165,12 +165,12 @@ class _Calls:
 def _grow(details: list[JsonObject], piece: JsonObject) -> None:
     """Add a piece of reasoning: to the one before where that is the same."""
     last = details[-1] if details else {}
-    if piece.get("type") not in _GROWING or any(last.get(name) != piece.get(name) for name in ("type", "index")):
+    if _word(piece.get("type")) not in _GROWING or any(last.get(name) != piece.get(name) for name in ("type", "index")):
         details.append(dict(piece))
         return
     for name, value in piece.items():
         if name in ("text", "summary") and isinstance(value, str):
-            last[name] = (last.get(name) or "") + value
+            last[name] = _word(last.get(name)) + value
         elif value is not None:
             last[name] = value
 

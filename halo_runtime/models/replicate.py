@@ -144,16 +144,16 @@ class Replicate:
         """The prediction once it has ended. Its stream, where it has one, wakes us when it is over."""
         stream = self._stream_of(prediction) if shown.wanted else None
         following = None if stream is None else asyncio.create_task(self._follow(stream, shown))
-        wait = self._interval
+        id_, wait = prediction["id"], self._interval
         try:
-            while prediction.get("status") not in _ENDED:
+            while str(prediction.get("status")) not in _ENDED:
                 if following is None or following.done():
                     shown.up_to(Mended().feed(_text(prediction.get("output")) or ""))
                     await asyncio.sleep(wait)
                     wait = min(wait * GROWTH, self._interval * MAX_GROWTH)
                 else:
                     await asyncio.wait((following,), timeout=self._interval * MAX_GROWTH)
-                prediction = await self._look(prediction["id"])
+                prediction = await self._look(id_)
         finally:
             if following is not None:
                 following.cancel()

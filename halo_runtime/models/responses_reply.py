@@ -44,7 +44,7 @@ def check_response(document: JsonObject, refuse: Refuse, fail: Fail) -> None:
         raise fail(400, {"error": error})
     if error or status == "failed":
         raise refuse(f"failed before its answer was complete{told_failure(error)}", retryable=True)
-    if status in _UNENDED:
+    if isinstance(status, str) and status in _UNENDED:
         raise refuse(f"ended its answer before it was complete (status {status})", retryable=True)
 
 
