@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -23,7 +24,9 @@ APPLICATION: Final = 0x48414C4F
 """`HALO`, in the file's header."""
 VERSION: Final = 1
 PATIENCE_SECONDS: Final = 30.0
-"""How long a writer waits for others; each holds the file for about a millisecond."""
+"""How long one waits for others; a writer holds the file for about as long as the disk takes."""
+_GLANCE_MILLISECONDS: Final = 3
+"""How long SQLite itself waits for a writer's turn: it would look ever more seldom, up to ten times a second."""
 
 COLUMNS: Final = (
     "seq, kind, summary, uses, session, agent, time, client, about, trigger, form, target, made_by, governance"
@@ -149,6 +152,23 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def begin_writing(connection: sqlite3.Connection) -> None:
+    """Begin a transaction when it is this connection's turn. Raises sqlite3.OperationalError where it never comes."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    connection.execute(f"PRAGMA busy_timeout = {_GLANCE_MILLISECONDS}")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as failure:
+                if failure.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+            else:
+                return
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(PATIENCE_SECONDS * 1000)}")
 
 
 def definitions(connection: sqlite3.Connection) -> dict[str, str]:

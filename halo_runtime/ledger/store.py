@@ -21,7 +21,7 @@ from halo_runtime.ledger import rules
 from halo_runtime.ledger.events import Event, time_text
 from halo_runtime.ledger.reading import Page, Query, event_of, every, page
 from halo_runtime.ledger.report import IDS, Report, report_on
-from halo_runtime.ledger.schema import connect, create, failing, lay_out
+from halo_runtime.ledger.schema import begin_writing, connect, create, failing, lay_out
 from halo_runtime.ledger.writing import Logged, append, known_events
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Ledger:
         """The connection that writes, in a transaction that is kept as a whole when the body ends well."""
         with self._writing, failing(self._shown):
             connection = self._writer
-            connection.execute("BEGIN IMMEDIATE")
+            begin_writing(connection)
             try:
                 yield connection
                 connection.execute("COMMIT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -111,18 +112,12 @@ def test_links_are_followed_both_ways(calls: list[dict[str, Any]], data: st.Data
 
 def paged(ledger: Ledger, query: Query) -> list[int]:
     """The numbers of all pages of a query."""
-    found: list[int] = []
-    after: str | None = None
-    while True:
-        page = ledger.events(Query(**{**vars_of(query), "after": after}))
+    page = ledger.events(query)
+    found = [event.number for event in page.events]
+    while page.next is not None:
+        page = ledger.events(replace(query, after=page.next))
         found += [event.number for event in page.events]
-        after = page.next
-        if after is None:
-            return found
-
-
-def vars_of(query: Query) -> dict[str, Any]:
-    return {name: getattr(query, name) for name in ("ancestors_of", "descendants_of", "limit")}
+    return found
 
 
 # --- by hand ------------------------------------------------------------------------------------------------------
