@@ -47,6 +47,8 @@ class Preflight:
     again: float | None
     reused: tuple[str, ...] = ()
     """Structural paths of the stage executions that are reused, nested ones too."""
+    taken: tuple[str, ...] = ()
+    """Structural paths of the effects that are taken from the old journal."""
 
     def to_json(self) -> JsonObject:
         """The shape of spec 12.6."""
@@ -103,6 +105,7 @@ class Rehearsal:
             saved=_total(stage.cost for stage in stages if stage.verdict == "reused"),
             again=_total(stage.cost for stage in stages if stage.verdict in ("edited after use", "re-run")),
             reused=tuple(self._reuse.reused),
+            taken=tuple(entry.path for entry in self.order.journal if entry.reused),
         )
 
     def _verdicts(self) -> Iterator[StageVerdict]:

@@ -121,7 +121,7 @@ def _continuing(options: RunOptions, settings: Settings, analysis: Analysis, pro
 
     def told(preflight: Preflight) -> None:
         if not settings.quiet and not settings.events:
-            progress.known = paths_around(preflight.reused)
+            progress.known = paths_around(preflight.reused).union(preflight.taken)
             say(reporting.continuation(reference, preflight))
 
     async def work(runtime: Runtime) -> RunResult:

@@ -22,7 +22,7 @@ from halo_lang.records import record
 from halo_runtime.cli.narration import ITEM, Tally, describe, elapsed, started
 from halo_runtime.cli.output import emit, is_terminal, paint
 from halo_runtime.cli.tails import Tails, sayable
-from halo_runtime.engine.events import InterruptOpened, RunEvent, RunFinished, StageFinished, StageStarted
+from halo_runtime.engine.events import InterruptOpened, RunEvent, RunFinished, RunStarted, StageFinished, StageStarted
 
 TICK_SECONDS = 0.1
 """How often the live lines move; they are drawn at most twice as often, however much is told."""
@@ -47,21 +47,33 @@ class Progress:
         """Whether the run's last event has been told."""
         self.known: frozenset[str] = frozenset()
         """Structural paths of what was done before: a run that goes on tells of it again, and nobody needs to hear."""
+        self._told: set[str] = set()
+        """Further ones of a run that goes on: it may begin again, to take an answer that it came to a question for."""
         self._clock = clock
         self._began = clock()
 
     def __call__(self, event: RunEvent) -> None:
         """Take note of an event and show it."""
+        if isinstance(event, RunStarted) and self.run_id is not None:
+            self._begin_again()
         self.run_id = event.run_id
         self.tally.add(event)
         try:
             if event.path not in self.known:
                 self.show(event)
+                if self.known and "/" in event.path:
+                    self._told.add(event.path)
         finally:
             # Also where showing fails: whoever waits for it must not wait for ever.
             if isinstance(event, InterruptOpened):
                 self.asked.add(event.interrupt["id"])
             self.caught_up = isinstance(event, RunFinished)
+
+    def _begin_again(self) -> None:
+        """All that happened is told once more, so it is counted from nothing."""
+        self.tally = Tally()
+        if self.known:
+            self.known |= self._told
 
     def show(self, event: RunEvent) -> None:
         """Say what the event says."""

@@ -165,6 +165,41 @@ def test_a_run_that_goes_on_tells_only_of_what_is_new(capsys: Captured) -> None:
     assert lines == ["line 8: |? { Bot.send, System.Value }"]
 
 
+def test_a_run_that_broke_off_before_its_question_is_told_and_counted_once(capsys: Captured) -> None:
+    run_id = paused()
+    journal = Path(f".halo/checkpoints/{run_id}.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    kept = next(index for index, line in enumerate(lines, 1) if b'"kind":"model"' in line)
+    journal.write_bytes(b"".join(lines[:kept]))
+    capsys.readouterr()
+    assert main(["resume", run_id, "--answer", "yes"]) == 0
+    err = capsys.readouterr().err
+    assert [line for line in err.splitlines() if line.startswith("line ")] == [
+        "line 7: |! yield",
+        "line 8: |? { Bot.send, System.Value }",
+    ]
+    assert "completed: 2 calls, 1,100 tokens, $0.0002, " in err
+
+
+def test_tools_whose_results_are_reused_are_not_told_of(capsys: Captured) -> None:
+    program = (
+        'store Deeds: KV("d.db")\n'
+        "pipeline Main(xs: Array) -> Result:\n  xs |* each(x in xs) => One(x) |> System.Value(%s)\n"
+        'pipeline One(x: Any) -> Any:\n  x |> Deeds.incr("{{x}}") |> System.Value("{{x}}")\n'
+    )
+    Path("d.halo").write_text(program % 1)
+    main(["run", "d.halo", "Main", "-i", 'xs=["a","b"]', "--keep"])
+    assert capsys.readouterr().err.count("tool Deeds.incr") == 2
+    [run_id] = [path.stem for path in Path(".halo/checkpoints").glob("*.jsonl")]
+    Path("d.halo").write_text(program % 2)
+    assert main(["run", "d.halo", "Main", "--checkpoint", run_id]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "2\n"
+    assert [line for line in captured.err.splitlines() if line.startswith(("line", "tool"))] == [
+        "line 3: |> System.Value"
+    ]
+
+
 def test_a_continued_run_tells_only_of_what_it_does_anew(capsys: Captured) -> None:
     run_id = completed()
     program = Path("p.halo")
