@@ -1,7 +1,8 @@
 """What Figma refuses of a request before anything is looked at: paths, queries, bodies, tokens.
 
 The rules are Figma's own (`figma_openapi.json`): the parts of its OpenAPI description 0.43 (npm `@figma/rest-api-spec`,
-MIT, © 2023 Figma) that are about what is asked here. Nodes are anything there, as their description is hundreds of kilobytes long.
+MIT, © 2023 Figma) that are about what is asked here. Nodes are anything there, as their description is hundreds of
+kilobytes long.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Linear refuses of a request before anything is looked at: headers, GraphQL, arguments, complexity.
 
-The schema (`linear.graphql`) is what Linear's own TypeScript SDK 98 (MIT, © Linear) declares of the types that are used here, with all
-their fields that lead to nothing else.
+The schema (`linear.graphql`) is what Linear's own TypeScript SDK 98 (npm `@linear/sdk`, MIT, © Linear) declares of the
+types that are used here, with those of their fields that lead to no other type.
 """
 
 from __future__ import annotations
