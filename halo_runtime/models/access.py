@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from halo_runtime.models.http import Endpoint, is_loopback
 
 _HEADER_VALUE: Final = re.compile(r"[!-~]+")
+_NOT_IN_ADDRESSES: Final = re.compile(r"[\s\x00-\x1f\x7f]")
 
 
 def access_problem(endpoint: Endpoint, key: str, usual: str, *, key_needed: bool = True) -> str | None:
@@ -22,6 +23,8 @@ def access_problem(endpoint: Endpoint, key: str, usual: str, *, key_needed: bool
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return f"{variable} is no address; write it like {usual}"
+    if _NOT_IN_ADDRESSES.search(endpoint.url):
+        return f"{variable} holds white space or characters that no address has; write it like {usual}"
     if not usable or parts.query or parts.fragment or parts.username or parts.password:
         return f"{variable} is no plain http or https address; write it like {usual}"
     if key and not _HEADER_VALUE.fullmatch(key):

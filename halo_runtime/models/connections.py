@@ -22,6 +22,7 @@ import httpx
 
 from halo_lang.records import record
 from halo_runtime.models.sockets import Network
+from halo_runtime.models.wire import UnusableURL, target_of
 
 IDLE_SECONDS: Final = 5.0
 """How long a connection is kept that nobody uses. Servers close theirs too, and a request must not meet that."""
@@ -104,7 +105,11 @@ class Connections:
 
     def proxy(self, url: str) -> Proxy | None:
         """The proxy that requests to an address go through, where any was sent."""
-        lane = self._lanes.get(str(httpcore.URL(url).origin))
+        try:
+            target, _ = target_of(url)
+        except UnusableURL:
+            return None
+        lane = self._lanes.get(str(target.origin))
         return None if lane is None else lane.proxy
 
     async def close(self) -> None:

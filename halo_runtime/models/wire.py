@@ -49,7 +49,7 @@ class Response:
 
 
 @lru_cache(maxsize=256)
-def _target(url: str) -> tuple[httpcore.URL, str]:
+def target_of(url: str) -> tuple[httpcore.URL, str]:
     """An address as the HTTP library takes it, and the host as the header names it. Raises UnusableURL."""
     import httpcore
     import httpx
@@ -68,7 +68,7 @@ def to_send(
     """A request. `headers` in lower case; `limits` are seconds, by what they hold for. Raises UnusableURL."""
     import httpcore
 
-    target, host = _target(url)
+    target, host = target_of(url)
     named = {"host": host, **headers, "content-length": str(len(content))}
     pairs = [(name.encode("ascii"), value.encode("utf-8")) for name, value in named.items()]
     return httpcore.Request(method, target, headers=pairs, content=content, extensions={"timeout": dict(limits)})

@@ -202,9 +202,10 @@ def unused_port() -> int:
 
 
 @IN_BOTH_WAYS
-async def test_a_name_without_an_address_is_told_and_may_be_tried_again(on_delta: OnDelta | None) -> None:
-    error = await failure("https://no-such-host.invalid/v1", on_delta)
-    assert "OpenAI (no-such-host.invalid) has no address: " in error.message
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "größe.invalid"])
+async def test_a_name_without_an_address_is_told_and_may_be_tried_again(host: str, on_delta: OnDelta | None) -> None:
+    error = await failure(f"https://{host}/v1", on_delta)
+    assert f"OpenAI ({host}) has no address: " in error.message
     assert "is OPENAI_BASE_URL right, and this machine online?" in error.message
     assert error.retryable
 

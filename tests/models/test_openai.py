@@ -514,6 +514,8 @@ async def test_organisation_and_project_travel_in_their_headers(server: FakeOpen
         ("https://", KEY, "no plain http or https address"),
         ("http://[::1", KEY, "no address"),
         ("http://localhost:99999", KEY, "no address"),
+        ("https://two words.example", KEY, "OPENAI_BASE_URL holds white space"),
+        ("https://models.example/v1\x01", KEY, "or characters that no address has"),
         ("", "sk two words", "OPENAI_API_KEY holds white space"),
         ("", "sk-ü", "OPENAI_API_KEY holds white space or characters"),
     ],
