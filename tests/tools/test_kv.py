@@ -196,6 +196,39 @@ async def test_waiting_for_a_lock_can_be_cancelled(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_a_long_row_of_reads_lets_others_work(store: KeyValueStore) -> None:
+    await store.call("set", {"key": "n", "value": 1})
+    turns: list[int] = []
+
+    async def others() -> None:
+        while True:
+            turns.append(1)
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(others())
+    for _ in range(50):
+        assert await store.call("get", {"key": "n"}) == 1
+    task.cancel()
+    assert len(turns) >= 50
+
+
+async def test_reads_beside_writes_and_a_lock_of_another_process_find_what_is_there(tmp_path: Path) -> None:
+    store = KeyValueStore(tmp_path / "kv.db", "", lock_seconds=20)
+    await store.call("set", {"key": "n", "value": 0})
+    calls = [store.call(method, {"key": "n"}) for _ in range(50) for method in ("incr", "get")]
+    counted = (await asyncio.gather(*calls))[::2]
+    assert (counted, await store.call("get", {"key": "n"})) == (list(range(1, 51)), 50)
+    with sqlite3.connect(tmp_path / "kv.db", isolation_level=None) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        waiting = asyncio.ensure_future(store.call("get", {"key": "n"}))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        other.execute("COMMIT")
+        assert await waiting == 50
+    other.close()
+    await store.close()
+
+
 async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"the folder .*nowhere does not exist; create it"):
         await one_call(tmp_path / "nowhere" / "kv.db", "get", key="a")

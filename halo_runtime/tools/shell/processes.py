@@ -57,7 +57,7 @@ async def run_process(
 
     Cancelling ends all its processes before it is passed on. Raises OSError where the command cannot be started.
     """
-    mark = secrets.token_hex(16)
+    mark, forks = secrets.token_hex(16), forks_so_far()
     timed_out = False
     process: asyncio.subprocess.Process | None = None
     async with _Stream.opened(kept[0]) as out, _Stream.opened(kept[1]) as errors:
@@ -70,7 +70,7 @@ async def run_process(
             errors.close_end()
             timed_out = not await ends_within(process, timeout)
         finally:
-            await whatever_happens(end_all(mark, process, grace))
+            await whatever_happens(end_all(mark, process, grace, forks))
         # What outran the mark and the group may still hold a pipe, so its end is not waited for without limit.
         await asyncio.wait([out.at_end, errors.at_end], timeout=_DRAIN_SECONDS)
     assert process is not None, "it was started"
@@ -87,21 +87,35 @@ async def ends_within(process: asyncio.subprocess.Process, seconds: float) -> bo
         waiting.cancel()
 
 
-async def end_all(mark: str, process: asyncio.subprocess.Process | None, grace: float) -> None:
-    """Ask all processes of a command to end, kill those that do not, and take leave of the first one."""
-    group = None if process is None else process.pid
+async def end_all(
+    mark: str, process: asyncio.subprocess.Process | None, grace: float, forks: int | None = None
+) -> None:
+    """Ask all processes of a command to end, kill those that do not, and take leave of the first one.
+
+    `forks` is what `forks_so_far` said before it was started; with it most processes need not be looked at.
+    """
+    command = _Command(mark, None if process is None else process.pid, forks)
     for number in (signal.SIGTERM, signal.SIGKILL):
-        if await _gone_after(number, mark, group, grace):
+        if await _gone_after(number, command, grace):
             break
     if process is not None:
         await ends_within(process, grace)
 
 
-async def _gone_after(number: signal.Signals, mark: str, group: int | None, grace: float) -> bool:
+@record
+class _Command:
+    """A command as its processes are known by: their mark, their group, and how many forks there were before them."""
+
+    mark: str
+    group: int | None
+    forks: int | None
+
+
+async def _gone_after(number: signal.Signals, command: _Command, grace: float) -> bool:
     """Send a signal to all that is there, and to what comes up meanwhile; whether all were gone in time."""
     told: set[int] = set()
     deadline = asyncio.get_running_loop().time() + grace
-    while alive := _alive(mark, group):
+    while alive := _alive(command):
         # The group comes first, as the shell should hear of it before it sees its children end.
         for target in sorted(alive - told):
             with suppress(ProcessLookupError, PermissionError):
@@ -113,30 +127,58 @@ async def _gone_after(number: signal.Signals, mark: str, group: int | None, grac
     return True
 
 
-def _alive(mark: str, group: int | None) -> set[int]:
+def _alive(command: _Command) -> set[int]:
     """What is left of a command, as `os.kill` takes it: its group as a negative number, and who has left the group."""
-    table = _process_table()
+    table, group = _process_table(command), command.group
     if table is None:
         return {-group} if group is not None and _has_members(group) else set()
     members = {-own for _, own in table if own == group}
-    return members | {process for process, own in table if own != group and _has_mark(process, mark)}
+    return members | {process for process, own in table if own != group and _has_mark(process, command.mark)}
 
 
-def _process_table() -> list[tuple[int, int]] | None:
-    """Each process of this machine that is younger than this one, and its group; None where it is no Linux."""
+def _process_table(command: _Command) -> list[tuple[int, int]] | None:
+    """Each process of this machine that may be the command's, and its group; None where it is no Linux."""
     try:
         own = _stat("self")
         processes = [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 - half the time
     except OSError:
         return None
+    lowest = _lowest_number(command)
     table: list[tuple[int, int]] = []
     for process in processes:
+        if process < lowest:
+            continue
         with suppress(OSError):
             stat = _stat(process)
-            # The dead that wait for their parents to look do not count.
+            # The dead that wait for their parents to look do not count, nor do those that are older than this process.
             if stat[_STATE] not in (b"Z", b"X") and int(stat[_STARTED]) >= int(own[_STARTED]):
                 table.append((process, int(stat[_GROUP])))
     return table
+
+
+def _lowest_number(command: _Command) -> int:
+    """The lowest number that a process of the command can have.
+
+    Linux gives numbers out in turn, passing over those that are taken, and begins anew at the highest one. So where
+    there were not enough forks to have come that far, all of the command's have the number of its first one or more.
+    """
+    if command.group is None or command.forks is None:
+        return 0
+    try:
+        highest = int(_read("/proc/sys/kernel/pid_max"))
+        taken = int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+    forks = forks_so_far()
+    is_in_turn = forks is not None and command.group + (forks - command.forks) + taken < highest
+    return command.group if is_in_turn else 0
+
+
+def forks_so_far() -> int | None:
+    """How many processes and threads this machine has started since it started itself; None where nothing tells."""
+    with suppress(OSError, ValueError):
+        return int(_read("/proc/stat").rpartition(b"\nprocesses ")[2].split(maxsplit=1)[0])
+    return None
 
 
 def _stat(process: int | str) -> list[bytes]:
