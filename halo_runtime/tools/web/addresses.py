@@ -25,18 +25,20 @@ _CLOSED: Final[tuple[tuple[IPv4Network | IPv6Network, str], ...]] = tuple(
         ("127.0.0.0/8", "this machine itself"),
         ("0.0.0.0/8", "this machine itself"),
         ("100.64.0.0/10", "shared by a provider's network"),
+        ("192.0.0.0/24", "reserved, and a cloud's metadata"),
         ("192.88.99.0/24", "reserved"),
         ("::1/128", "this machine itself"),
         ("::/96", "reserved"),
         ("64:ff9b:1::/48", "private"),
         ("2001::/32", "a tunnel"),
         ("2002::/16", "a tunnel"),
+        ("3fff::/20", "reserved"),
         ("fe80::/10", "link-local"),
         ("fec0::/10", "private"),
         ("fc00::/7", "private"),
     )
 )
-"""More than `ipaddress` itself refuses, or with a better word for it."""
+"""More than `ipaddress` of every Python refuses, or with a better word for it."""
 
 
 def why_closed(text: str) -> str | None:
