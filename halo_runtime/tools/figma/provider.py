@@ -14,7 +14,7 @@ from halo_runtime.tools.figma.addresses import node_id, place_of
 from halo_runtime.tools.figma.errors import LESS, explain, failed
 from halo_runtime.tools.figma.methods import ROUTES, Route
 from halo_runtime.tools.web.client import WebClient, WebRequest
-from halo_runtime.tools.web.service import Service
+from halo_runtime.tools.web.service import Service, failures_of
 from halo_runtime.tools.web.urls import joined
 from halo_runtime.values import text_of
 
@@ -39,25 +39,17 @@ class Figma:
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do a method of the catalogue. Raises ToolError."""
-        label, route = f"{self._name}.{method}", ROUTES[method]
-        try:
+        route = ROUTES[method]
+        with failures_of(self._name, method):
             asked = _asked(route, args)
             if method == "get_versions":
                 return await self._versions(route, asked)
             document = await self._document(method, route, asked)
             return route.result(document, asked)
-        except ToolError as error:
-            if not error.message.startswith(f"{label}: "):
-                error.args = (f"{label}: {error.message}",)
-            raise
 
     async def probe(self) -> str:
         """Ask whose token it is. Raises ToolError."""
-        try:
-            me = await self._document("me", ROUTES["me"], {})
-        except ToolError as error:
-            error.args = (error.message.replace(f"{self._name}.me: ", f"{self._name}: ", 1),)
-            raise
+        me = await self._document("me", ROUTES["me"], {})
         return f"{me.get('handle')} ({me.get('email')})"
 
     async def close(self) -> None:
@@ -104,7 +96,7 @@ class Figma:
         content = json.dumps(body).encode() if route.body else None
         headers = {**self._authorization, "accept": "application/json"}
         headers |= {"content-type": "application/json"} if content is not None else {}
-        return WebRequest(f"{self._name}.{method}", route.verb, url, headers, content, repeatable)
+        return WebRequest(self._name, route.verb, url, headers, content, repeatable)
 
 
 def _asked(route: Route, args: JsonObject) -> JsonObject:

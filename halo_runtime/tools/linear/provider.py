@@ -24,6 +24,7 @@ from halo_runtime.tools.linear.documents import (
 )
 from halo_runtime.tools.linear.inputs import EVERY_TEAM, OF_A_TEAM, details, narrowed
 from halo_runtime.tools.linear.names import Names
+from halo_runtime.tools.web.service import failures_of
 
 
 class Linear:
@@ -43,11 +44,8 @@ class Linear:
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do a method of the catalogue. Raises ToolError."""
-        try:
+        with failures_of(self._name, method):
             return await self._methods[method](method, args)
-        except ToolError as error:
-            error.args = (f"{self._name}.{method}: {error.message.removeprefix(f'{self._name}: ')}",)
-            raise
 
     async def probe(self) -> str:
         """Ask who the key belongs to, and for the declared team. Raises ToolError."""

@@ -18,7 +18,7 @@ from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.slack.errors import explain, failed
 from halo_runtime.tools.threads import Workers
 from halo_runtime.tools.web.client import WebClient, WebRequest
-from halo_runtime.tools.web.service import Service
+from halo_runtime.tools.web.service import Service, failures_of
 from halo_runtime.tools.workspace.taking import take_files
 
 SERVICE: Final = Service("Slack", "https://slack.com/api", "SLACK_API_URL")
@@ -62,16 +62,11 @@ class Slack:
 
     async def call(self, method: str, args: JsonObject) -> Json:
         """Do a method of the catalogue. Raises ToolError."""
-        label = f"{self._name}.{method}"
         do = self._methods.get(method)
         if do is None:
-            raise ToolError(f"{label}: there is no such method; there are {', '.join(self._methods)}")
-        try:
+            raise ToolError(f"{self._name}.{method}: there is no such method; there are {', '.join(self._methods)}")
+        with failures_of(self._name, method):
             return await do(method, args)
-        except ToolError as error:
-            if not error.message.startswith(label):
-                error.args = (f"{label}: {error.message}",)
-            raise
 
     async def close(self) -> None:
         """Close the connections."""

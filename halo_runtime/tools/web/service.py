@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -66,3 +68,14 @@ class Service:
     def unreadable(self, request: WebRequest) -> ToolError:
         """The error for an answer that cannot be this service's."""
         return problem_at(request, f"did not answer as {self.name} does; check baseUrl: or {self.variable}")
+
+
+@contextmanager
+def failures_of(tool: str, method: str) -> Generator[None]:
+    """Begin what goes wrong with the call's name, `Tool.method: `, also where it begins with the tool's."""
+    try:
+        yield
+    except ToolError as error:
+        label = f"{tool}.{method}: "
+        error.args = (label + error.message.removeprefix(label).removeprefix(f"{tool}: "),)
+        raise
