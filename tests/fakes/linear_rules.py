@@ -7,14 +7,16 @@ types that are used here, with those of their fields that lead to no other type.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from graphql import (
+    DocumentNode,
     FieldNode,
+    FragmentDefinitionNode,
     FragmentSpreadNode,
     GraphQLError,
-    InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
     SelectionSetNode,
@@ -22,7 +24,6 @@ from graphql import (
     VariableNode,
     build_schema,
     get_named_type,
-    is_leaf_type,
     parse,
     validate,
 )
@@ -49,11 +50,12 @@ class Wrong(Exception):
 class Asked:
     """A request that is in order."""
 
-    def __init__(self, operation: OperationDefinitionNode, query: str, variables: dict[str, Any]) -> None:
+    def __init__(self, document: DocumentNode, query: str, variables: dict[str, Any]) -> None:
+        operation = operation_of(document)
         self.query, self.variables = query, variables
         self.mutates = operation.operation is OperationType.MUTATION
         self.fields = [node.name.value for node in operation.selection_set.selections if isinstance(node, FieldNode)]
-        self.complexity = complexity(operation, variables)
+        self.complexity = complexity(document, variables)
 
 
 def read(request: Received, authorization: str) -> Asked:
@@ -80,7 +82,7 @@ def _parsed(query: str, variables: dict[str, Any]) -> Asked:
         document = parse(query)
     except GraphQLError as error:
         raise Wrong(400, error.message, "GRAPHQL_PARSE_FAILED", "graphql error") from None
-    [operation] = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    operation = operation_of(document)
     errors = validate(SCHEMA, document)
     values = get_variable_values(SCHEMA, operation.variable_definitions, variables)
     errors += values if isinstance(values, list) else []
@@ -88,29 +90,42 @@ def _parsed(query: str, variables: dict[str, Any]) -> Asked:
     errors += [GraphQLError(f"undeclared variables {sorted(undeclared)}")] if undeclared else []
     if errors:
         raise Wrong(400, errors[0].message, "GRAPHQL_VALIDATION_FAILED", "graphql error")
-    return Asked(operation, query, variables)
+    return Asked(document, query, variables)
 
 
-def complexity(operation: OperationDefinitionNode, variables: dict[str, Any]) -> int:
+def complexity(document: DocumentNode, variables: dict[str, Any]) -> int:
     """A tenth for a field, one for an object, and a connection's nodes as often as its page is long."""
+    fragments = {one.name.value: one for one in document.definitions if isinstance(one, FragmentDefinitionNode)}
+    operation = operation_of(document)
     root = SCHEMA.mutation_type if operation.operation is OperationType.MUTATION else SCHEMA.query_type
-    return math.ceil(_of(operation.selection_set, root, variables))
+
+    def fields(selected: SelectionSetNode) -> Iterator[FieldNode]:
+        for node in selected.selections:
+            if isinstance(node, FragmentSpreadNode):
+                yield from fields(fragments[node.name.value].selection_set)
+            else:
+                assert isinstance(node, FieldNode)
+                yield node
+
+    def of(selected: SelectionSetNode, parent: Any) -> float:
+        total = 0.0
+        for node in fields(selected):
+            field = parent.fields.get(node.name.value)  # none for `__typename`
+            if node.selection_set is None or field is None:
+                total += 0.1
+                continue
+            kind: Any = get_named_type(field.type)
+            times = _page(node, variables) if kind.name.endswith(("Connection", "SearchPayload")) else 1
+            total += 1 + times * of(node.selection_set, kind)
+        return total
+
+    return math.ceil(of(operation.selection_set, root))
 
 
-def _of(selected: SelectionSetNode, parent: Any, variables: dict[str, Any]) -> float:
-    total = 0.0
-    for node in selected.selections:
-        if isinstance(node, InlineFragmentNode | FragmentSpreadNode):
-            raise TypeError("fragments are not counted here")
-        assert isinstance(node, FieldNode)
-        kind = get_named_type(parent.fields[node.name.value].type)
-        if is_leaf_type(kind):
-            total += 0.1
-            continue
-        assert node.selection_set is not None
-        times = _page(node, variables) if kind.name.endswith(("Connection", "SearchPayload")) else 1
-        total += 1 + times * _of(node.selection_set, kind, variables)
-    return total
+def operation_of(document: DocumentNode) -> OperationDefinitionNode:
+    """The one operation of a document."""
+    [operation] = [node for node in document.definitions if isinstance(node, OperationDefinitionNode)]
+    return operation
 
 
 def _page(node: FieldNode, variables: dict[str, Any]) -> int:

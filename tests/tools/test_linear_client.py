@@ -1,18 +1,50 @@
-"""gql against the same fake: a GraphQL client that is not ours is at home there, and reads the same schema."""
+"""Linear's own client and gql against the same fake: what it takes and gives is what they send and read."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.fakes.linear_rules import SCHEMA
-from tests.fakes.linear_server import KEY, FakeLinear, uuid
+from tests.fakes.linear_server import KEY, FakeLinear, limited, uuid
 
 gql: Any = pytest.importorskip("gql")
 
 
-async def test_a_client_that_is_not_ours_is_at_home_at_the_fake() -> None:
+SDK = ROOT / ".node" / "node_modules" / "@linear" / "sdk" / "dist" / "index.mjs"
+
+
+@pytest.mark.node
+async def test_linears_own_client_is_at_home_at_the_fake() -> None:
+    script = Path(__file__).with_name("linear_sdk.mjs")
+    async with FakeLinear() as server:
+        server.answer(limited(reset=1_764_500_090))
+        process = await asyncio.create_subprocess_exec(
+            "node", script, SDK, server.url, KEY, uuid(2, 1), uuid(4, 2), stdout=asyncio.subprocess.PIPE
+        )
+        output, _ = await process.communicate()
+        [issue] = server.issues
+        assert (issue["title"], issue["priority"], server.label_names(issue)) == ("New", 2, [])
+        assert server.archived == ["ENG-1"]
+    told = json.loads(output)
+    limit, missing = told["limited"], told["missing"]
+    assert (limit["kind"], limit["type"], limit["reset"]) == (
+        "RatelimitedLinearError",
+        "Ratelimited",
+        1_764_500_090_000,
+    )
+    assert missing["kind"] == "InvalidInputLinearError"
+    assert "Could not find referenced Issue." in missing["message"]
+    assert told["done"] == [True] * 7
+    assert told["listed"] == {"nodes": [{"identifier": "ENG-1"}], "pageInfo": {"hasNextPage": False}}
+
+
+async def test_a_client_that_is_not_ours_has_the_same_schema() -> None:
     from gql.transport.exceptions import TransportQueryError
     from gql.transport.httpx import HTTPXAsyncTransport
 
