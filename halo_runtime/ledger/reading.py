@@ -16,6 +16,7 @@ from halo_runtime.ledger.links import ancestors, descendants
 from halo_runtime.ledger.schema import COLUMNS
 
 LARGEST_PAGE: Final = 1_000
+_USERS_AT_ONCE: Final = 64
 _READ: Final = f"SELECT {COLUMNS}, marks, hash FROM events"
 
 
@@ -118,9 +119,9 @@ def _linked(connection: sqlite3.Connection, query: Query, after: int) -> Iterato
         of = f" for agent '{visible(query.agent)}'" if query.agent else ""
         raise UnknownEvent(f"unknown event id(s) {event_id(start)}{of}")
     if query.ancestors_of is not None:
-        walked = ancestors(start, lambda number: _links(connection, number, "used", "seq"))
+        walked = ancestors(start, lambda number: _used(connection, number))
     else:
-        walked = descendants(start, lambda number: _links(connection, number, "seq", "used"))
+        walked = descendants(start, lambda number: _users(connection, number))
     behind = query.ancestors_of is not None
     for number in walked:
         if after and (number >= after if behind else number <= after):
@@ -130,11 +131,20 @@ def _linked(connection: sqlite3.Connection, query: Query, after: int) -> Iterato
             yield event
 
 
-def _links(connection: sqlite3.Connection, number: int, wanted: str, given: str) -> list[int]:
-    if given == "seq":
-        event = load(connection, [number])[number][0]
-        return [*event.uses, *([] if event.about is None else [event.about])]
-    return [row[0] for row in connection.execute(f"SELECT {wanted} FROM links WHERE {given} = ?", [number])]
+def _used(connection: sqlite3.Connection, number: int) -> tuple[int, ...]:
+    event = load(connection, [number])[number][0]
+    return event.uses if event.about is None else (*event.uses, event.about)
+
+
+def _users(connection: sqlite3.Connection, number: int) -> Iterator[int]:
+    """The events that link to one, in order; a few at a time, as most are seldom asked for."""
+    last, some = 0, [(0,)]
+    while some:
+        some = connection.execute(
+            "SELECT seq FROM links WHERE used = ? AND seq > ? ORDER BY seq LIMIT ?", (number, last, _USERS_AT_ONCE)
+        ).fetchall()
+        for (last,) in some:
+            yield last
 
 
 def _fits(event: Event, query: Query) -> bool:

@@ -125,7 +125,9 @@ def _agent(connection: sqlite3.Connection, query: Query, agent: str, events: int
     observed = sum(mark for mark, count in counts.items() if count)
     if counts[Mark.SELF] and _count(connection, of_agent, Mark.GROUNDED):
         observed |= Mark.GROUNDED
-    cells = [_cell(connection, of_agent, name, mark, counts[mark], ids) for name, mark in ROWS]
+    listed = {mark: _listed(connection, of_agent, mark, ids) if counts[mark] else [] for _, mark in ROWS}
+    trail = Trail(connection, [number for numbers in listed.values() for number in numbers])
+    cells = [Cell(name, counts[mark], _all_shown(trail, listed[mark], mark, ids)) for name, mark in ROWS]
     return AgentReport(agent, events, level_of(observed), tuple(cells[: len(CHANNELS)]), tuple(cells[len(CHANNELS) :]))
 
 
@@ -141,24 +143,24 @@ def _count(connection: sqlite3.Connection, query: Query, mark: Mark) -> int:
     return count
 
 
-def _cell(connection: sqlite3.Connection, query: Query, name: str, mark: Mark, count: int, ids: int | None) -> Cell:
-    if not count:
-        return Cell(name, 0, ())
+def _listed(connection: sqlite3.Connection, query: Query, mark: Mark, ids: int | None) -> list[int]:
+    """The numbers of the first of a query's events with a mark."""
     where, values = _marked(query, mark)
     limit = -1 if ids is None else ids
     rows = connection.execute(f"SELECT seq FROM events WHERE {where} ORDER BY seq LIMIT ?", [*values, limit])
-    numbers = [row[0] for row in rows]
-    trail = Trail(connection, numbers)
-    shown = (_shown(trail, trail.event(number), mark, ids) for number in numbers)
-    return Cell(name, count, tuple(shown))
+    return [row[0] for row in rows]
+
+
+def _all_shown(trail: Trail, numbers: list[int], mark: Mark, ids: int | None) -> tuple[Shown, ...]:
+    return tuple(_shown(trail, trail.event(number), mark, ids) for number in numbers)
 
 
 class Trail:
-    """The events of a cell and what they link to, each read once."""
+    """The events of an agent's cells and what they link to, each read once."""
 
     def __init__(self, connection: sqlite3.Connection, numbers: list[int]) -> None:
         self._connection = connection
-        self._known = load(connection, numbers)
+        self._known = load(connection, list(dict.fromkeys(numbers)))
         self._fetch([linked for number in numbers for linked in self.linked(number)])
 
     def event(self, number: int) -> Event:
@@ -172,7 +174,8 @@ class Trail:
         return event.uses if event.about is None else (*event.uses, event.about)
 
     def _entry(self, number: int) -> tuple[Event, int]:
-        self._fetch([number])
+        if number not in self._known:
+            self._fetch([number])
         return self._known[number]
 
     def _fetch(self, numbers: list[int]) -> None:
