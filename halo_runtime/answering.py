@@ -68,7 +68,7 @@ def chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) ->
 
 
 def _chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -> Interrupt:
-    listed = "; ".join(f"{question.id} ({question.message})" for question in interrupts) or "none"
+    listed = _listed(interrupts)
     fitting = [question for question in interrupts if message.event in (None, question.event)]
     if message.interrupt is None:
         if len(fitting) == 1:
@@ -83,6 +83,16 @@ def _chosen(message: Message, order: Order, interrupts: tuple[Interrupt, ...]) -
     if message.interrupt in (interrupt_id(order.run_id, path) for path in answered):
         raise AlreadyAnswered(f"the question {message.interrupt} is already answered; open are: {listed}")
     raise UnknownInterrupt(f"no open question has the id {message.interrupt}; open are: {listed}")
+
+
+def refuse_ambiguous(interrupts: tuple[Interrupt, ...]) -> None:
+    """Refuse what names no question where several are open. Raises AmbiguousSignal."""
+    if len(interrupts) > 1:
+        raise AmbiguousSignal(f"several questions are open, name one: {_listed(interrupts)}")
+
+
+def _listed(interrupts: tuple[Interrupt, ...]) -> str:
+    return "; ".join(f"{question.id} ({question.message})" for question in interrupts) or "none"
 
 
 def _question(question: Interrupt) -> JsonObject:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from halo_lang import Program
 from halo_lang.collector import without_collector
 from halo_lang.records import record
-from halo_runtime.answering import chosen, deliver, is_behind, is_early
+from halo_runtime.answering import chosen, deliver, is_behind, is_early, refuse_ambiguous
 from halo_runtime.continuing import (
     Origin,
     header,
@@ -262,6 +262,8 @@ class KeptRuns:
         if stored.status == "paused" and not is_early(message, stored.interrupts):
             order = order_of(stored, program, None)
             message = replace(message, interrupt=chosen(message, order, stored.interrupts).id)
+        elif stored.status == "running" and message.interrupt is None and message.event is None:
+            refuse_ambiguous(tuple(question for question in stored.questions if message.suits(question)))
         try:
             self._store.mail(stored.run_id).post(message)
         except OSError as failure:

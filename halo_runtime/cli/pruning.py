@@ -25,9 +25,7 @@ def prune_runs(older: str, statuses: frozenset[str], *, dry_run: bool, as_json: 
         )
     store, now = run_store(), datetime.now(UTC)
     before = now - timedelta(seconds=seconds_of("--older", older))
-    lines = [
-        line for line in store.runs(now) if line["status"] in (statuses or _BY_ITSELF) and _last(store, line) < before
-    ]
+    lines = [line for line in store.runs(now) if _fits(line, statuses) and _last(store, line) < before]
     chosen = [line["runId"] for line in lines]
     removed = set(chosen if dry_run else store.remove(chosen, now))
     gone = [line for line in lines if line["runId"] in removed]
@@ -37,6 +35,13 @@ def prune_runs(older: str, statuses: frozenset[str], *, dry_run: bool, as_json: 
         done = "would be deleted" if dry_run else "deleted"
         tell("\n".join([*(run_line(line, now) for line in gone), f"{plural(len(gone), 'run')} {done}"]))
     return ExitCode.COMPLETED
+
+
+def _fits(line: JsonObject, statuses: frozenset[str]) -> bool:
+    """Whether a run is one of those to delete; what waits for an answer has to be asked for."""
+    if statuses:
+        return line["status"] in statuses
+    return line["status"] in _BY_ITSELF and not line["interrupts"]
 
 
 def _last(store: FileRunStore, line: JsonObject) -> datetime:

@@ -92,11 +92,14 @@ class FileRunStore:
         if log.path.parent.resolve() != self.folder.resolve():
             return
         run_id = log.path.stem
-        status = log.path.stat()
-        line = _line(log.header, closing, closing, log.stages)
-        summary = Summary(status.st_size, status.st_mtime_ns, line)
         seal = Seal(closing["status"], closing["entries"], closing["head"], log.last_sum)
-        self._index.put([(run_id, summary)], (run_id, seal))
+        lines: list[tuple[str, Summary]] = []
+        if closing["status"] != "interrupted":  # which questions that one leaves open, its journal says
+            status = log.path.stat()
+            lines.append(
+                (run_id, Summary(status.st_size, status.st_mtime_ns, _line(log.header, closing, closing, log.stages)))
+            )
+        self._index.put(lines, (run_id, seal))
 
     def mail(self, run_id: str) -> Mailbox:
         """What was left for a run."""
@@ -341,7 +344,7 @@ def _summary(stored: StoredRun) -> JsonObject:
     """A run's line in a listing, from its journal."""
     figures = stored.closing or meta_of(document.get("news", {}) for document in stored.stages)
     line = _line(stored.header, stored.closing, figures, len(stored.stages))
-    return line if stored.closing is not None else line | {"interrupts": len(stored.questions)}
+    return line | {"interrupts": len(stored.questions)}
 
 
 def _line(header: JsonObject, closing: JsonObject | None, figures: JsonObject, stages: int) -> JsonObject:

@@ -135,8 +135,8 @@ class StoredRun:
 
     @property
     def questions(self) -> tuple[Interrupt, ...]:
-        """The open questions of a paused run, and of one without an end those that were put and have no answer."""
-        if self.closing is not None:
+        """The open questions of a paused run, and of one that broke off those that were put and have no answer."""
+        if self.closing is not None and self.closing["status"] != "interrupted":
             return self.interrupts
         ended = {entry.path for entry in self.records if entry.outcome != "cancelled"}
         put = {document["path"]: document for document in self.lines("asked")}

@@ -173,6 +173,14 @@ def test_only_old_runs_that_wait_for_nobody_are_deleted(capsys: Captured) -> Non
     assert told(capsys, "runs")["runs"] == []
 
 
+def test_a_run_that_broke_off_at_its_question_is_deleted_only_when_asked_for(capsys: Captured) -> None:
+    run_id = kept_run("a")
+    journal = Path(f".halo/checkpoints/{run_id}.jsonl")
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    assert told(capsys, "prune", "--older", "1ms")["removed"] == []
+    assert told(capsys, "prune", "--older", "1ms", "--status", "interrupted")["removed"] == [run_id]
+
+
 def test_people_are_told_what_is_deleted(capsys: Captured) -> None:
     done = kept_run("b", "--answer", "verdict=no")
     capsys.readouterr()

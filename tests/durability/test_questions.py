@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import permutations
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import halo_lang
-from halo_runtime import PAUSE, Interrupt, RunResult
+from halo_runtime import PAUSE, Interrupt, RunResult, Runtime
 from halo_runtime.engine.events import RunEvent
 from halo_runtime.errors import (
     AlreadyAnswered,
@@ -398,25 +399,67 @@ async def test_a_run_paused_and_answered_is_the_run_with_somebody_there(tmp_path
     assert figures(result) == figures(handled)
 
 
-async def test_an_answer_that_names_no_question_is_given_to_one_of_several(tmp_path: Path) -> None:
-    """Left while the run was at work, it is for the first that asks; the others stay open."""
+@dataclass
+class AtWork:
+    """A run at work, called `r`, whose questions somebody looks at until `decided`."""
+
+    runtime: Runtime
+    result: asyncio.Task[RunResult]
+    decided: asyncio.Event
+
+
+async def at_its_questions(project: Project, text: str, count: int) -> AtWork:
+    """A run that has put so many questions to somebody."""
+    runtime, seen, ready, decided = project.runtime(), count, asyncio.Event(), asyncio.Event()
+
+    async def think(question: Interrupt) -> Any:
+        nonlocal seen
+        seen -= 1
+        if not seen:
+            ready.set()
+        await decided.wait()
+        return runtime.left_for(question) or PAUSE
+
+    runtime.on_interrupt(think)
+    running = runtime.run(halo_lang.parse(text), "Main", {"x": 1}, run_id="r", keep=True)
+    at_work = AtWork(runtime, asyncio.create_task(running), decided)
+    await ready.wait()
+    return at_work
+
+
+async def test_an_answer_without_a_name_to_a_run_at_work_that_asks_several_things_is_refused(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    runtime = project.runtime()
+    at_work = await at_its_questions(project, THREE, 3)
+    questions = project.store.load("r").questions
+    assert len(questions) == 3
+    with pytest.raises(AmbiguousSignal, match="name one: " + "; ".join(f"{one.id} .*" for one in questions)):
+        project.runtime().post("r", "yes")
+    for question in questions:
+        project.runtime().post("r", question.message, interrupt=question.id)
+    at_work.decided.set()
+    assert (await at_work.result).status == "completed"
+    answers = {line["result"] for line in project.lines("r") if line.get("kind") == "human"}
+    assert answers == {question.message for question in questions}
 
-    async def leave_once(event: Interrupt) -> Any:
-        if not left:
-            left.append(event.id)
-            runtime.post(event.run_id, "yes")
-            for _ in range(100):
-                await asyncio.sleep(0)
-        return runtime.left_for(event) or PAUSE
 
-    left: list[str] = []
-    runtime.on_interrupt(leave_once)
-    result = await runtime.run(halo_lang.parse(THREE), "Main", {"x": 1}, keep=True)
+async def test_an_answer_without_a_name_to_a_run_at_work_is_for_its_only_question(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    at_work = await at_its_questions(project, single('|! yield("Sure?")'), 1)
+    project.runtime().post("r", "yes")
+    at_work.decided.set()
+    assert (await at_work.result).output == "yes"
 
-    assert result.status == "paused"
-    assert len(result.interrupts) == 2
+
+async def test_the_questions_of_a_run_that_was_stopped_stay_in_the_inbox(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    at_work = await at_its_questions(project, THREE, 3)
+    at_work.runtime.stop("r")
+    assert (await at_work.result).status == "interrupted"
+    now = project.clock.now()
+    assert [line["interrupts"] for line in project.store.runs(now)] == [3]
+    one, *others = project.store.open_interrupts(now)
+    rest = await project.runtime().signal("r", "yes", interrupt=one["id"])
+    assert {question.id for question in rest.interrupts} == {question["id"] for question in others}
 
 
 # --- runs that broke off at a question ----------------------------------------------------------------------------
