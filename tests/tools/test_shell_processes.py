@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from asyncio.subprocess import Process
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,18 @@ def told(monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
     monkeypatch.setattr(processes, "_read", instead)
 
 
+async def one_after_the_other(mark: str) -> tuple[Process, Process]:
+    """A process that goes on, and one with a higher number, both with the mark and in a group of their own."""
+    env = {"PATH": os.environ["PATH"], processes.MARK: mark}
+    while True:
+        first = await asyncio.create_subprocess_exec(*NAP.split(), env=env, start_new_session=True)
+        second = await asyncio.create_subprocess_exec("true", env=env, start_new_session=True)
+        if first.pid < second.pid:
+            return first, second
+        first.kill()  # the system's numbers have just begun anew
+        await asyncio.gather(first.wait(), second.wait())
+
+
 @pytest.mark.parametrize(
     ("highest", "is_searched"),
     [(1 << 30, False), (1, True)],
@@ -32,12 +45,8 @@ def told(monkeypatch: pytest.MonkeyPatch, **files: str) -> None:
 async def test_a_process_below_its_command_is_looked_for_where_numbers_may_have_begun_anew(
     monkeypatch: pytest.MonkeyPatch, highest: int, is_searched: bool
 ) -> None:
-    mark = "f" * 32
-    env = {"PATH": os.environ["PATH"], processes.MARK: mark}
-    escaped = await asyncio.create_subprocess_exec(*NAP.split(), env=env, start_new_session=True)
-    forks = forks_so_far()
-    command = await asyncio.create_subprocess_exec("true", env=env, start_new_session=True)
-    assert command.pid > escaped.pid
+    forks, mark = forks_so_far(), "f" * 32
+    escaped, command = await one_after_the_other(mark)
     told(monkeypatch, pid_max=str(highest), loadavg="1 1 1 1/200 1")
     try:
         await end_all(mark, command, 2.0, forks)
@@ -50,9 +59,7 @@ async def test_a_process_below_its_command_is_looked_for_where_numbers_may_have_
 
 async def test_without_the_count_of_forks_all_are_looked_at() -> None:
     mark = "e" * 32
-    env = {"PATH": os.environ["PATH"], processes.MARK: mark}
-    escaped = await asyncio.create_subprocess_exec(*NAP.split(), env=env, start_new_session=True)
-    command = await asyncio.create_subprocess_exec("true", env=env, start_new_session=True)
+    escaped, command = await one_after_the_other(mark)
     await end_all(mark, command, 2.0)
     assert commands_left() == []
     await escaped.wait()
