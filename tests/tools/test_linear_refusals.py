@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import halo_lang
 from halo_runtime import Cassette, ConfigError, RunResult
 from halo_runtime.errors import ToolError
 from halo_runtime.tools import tool_factory
 from halo_runtime.tools.base import ToolConfig
+from halo_runtime.tools.linear.errors import errors_of, explain
+from halo_runtime.tools.web.client import WebAnswer, WebRequest
 from tests.durability.support import Project
 from tests.fakes.linear_server import KEY, FakeLinear, limited, refusal, uuid
 from tests.fakes.wire import Answer, reply
@@ -99,6 +103,30 @@ async def test_a_failure_of_linears_own_is_not_repeated_where_something_may_have
         answer = refusal("oops", "INTERNAL_SERVER_ERROR", "internal error", data={"issueCreate": None})
         args = {"id": "ENG-1"} if method == "get_issue" else {"title": "t", "team": uuid(2, 1)}
         assert (await refused(server, answer, method, **args)).retryable is (method == "get_issue")
+
+
+WORDS = st.sampled_from(["RATELIMITED", "ratelimited", "internal error", "Query too complex", "not found", ""])
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | WORDS, lambda inner: st.lists(inner) | st.dictionaries(WORDS, inner)
+)
+ERROR = st.fixed_dictionaries(
+    {},
+    optional={
+        "message": ANYTHING,
+        "extensions": ANYTHING | st.fixed_dictionaries({"code": ANYTHING, "type": ANYTHING}),
+    },
+)
+HEADERS = st.dictionaries(
+    st.sampled_from(["retry-after", "x-ratelimit-requests-reset", "x-ratelimit-complexity-reset"]), st.text(max_size=20)
+)
+
+
+@given(st.lists(ERROR | ANYTHING, min_size=1), st.sampled_from([200, 400, 401, 429, 500]), HEADERS)
+def test_whatever_is_wrong_is_told(errors: list[Any], status: int, headers: dict[str, str]) -> None:
+    request = WebRequest("Plan", "POST", "https://api.linear.app/graphql", repeatable=False)
+    error = explain(request, WebAnswer(status, headers, b""), errors_of({"errors": errors}), float(NOW))
+    assert error.message.startswith("Plan: api.linear.app ")
+    assert error.retryable is (error.retry_after is not None)
 
 
 @pytest.mark.parametrize(("key", "authorization"), [(KEY, KEY), ("lin_oauth_0123", "Bearer lin_oauth_0123")])

@@ -24,7 +24,7 @@ _ID = required(
     flows=True,
 )  # fmt: skip
 _TEAM = optional("team", "string", "The team's key, name or id, when not that of the declaration.")
-_TEAMS = optional("team", "string", 'The same; "*" for all teams.')
+_TEAMS = optional("team", "string", 'The team\'s key, name or id, when not that of the declaration; "*" for all.')
 _FIRST = optional("first", "integer", "How many at most.", default=50, minimum=1, maximum=250)
 _AFTER = optional("after", "string", "The cursor of the page before.")
 _LIMIT = optional("limit", "integer", "So many in all, over as many pages as that takes.", minimum=1, maximum=1000)
@@ -60,14 +60,15 @@ LINEAR = ProviderSpec(
                  optional("state", "string", "The state's name or id."),
                  optional("assignee", "string", 'The person\'s e-mail address, name or id, or "me".'),
                  optional("labels", "list", "Names of labels that all are there.", items="string"), *_PAGES,
-                 optional("orderBy", "string", choices=("createdAt", "updatedAt")), _ARCHIVED),
+                 optional("orderBy", "string", "What the order goes by.", choices=("createdAt", "updatedAt")),
+                 _ARCHIVED),
                 "{items, cursor}", "List issues."),
         _method("Plan", "search_issues", (required("term", "string", "The words."), _TEAMS, *_PAGES, _ARCHIVED),
                 "{items, cursor, total}", "Search issues."),
         _method("Plan", "create_issue", (required("title", "string", "The title."), *_DETAILS, _TEAM),
                 "{id, identifier, url}", "Open an issue.", "write", False),
         _method("Plan", "update_issue",
-                (_ID, optional("title", "string"), *_DETAILS,
+                (_ID, optional("title", "string", "The title."), *_DETAILS,
                  optional("addLabels", "list", "Labels that are added to those there are.", items="string"),
                  optional("removeLabels", "list", "Labels that are taken away.", items="string"),
                  optional("team", "string", "The team it moves to.")),
@@ -79,7 +80,8 @@ LINEAR = ProviderSpec(
         _method("Plan", "add_label", (_ID, _LABEL), "the issue", "Add a label.", "write"),
         _method("Plan", "remove_label", (_ID, _LABEL), "the issue", "Remove a label.", "write"),
         _method("Plan", "archive", (_ID,), "true", "Archive an issue.", "destructive"),
-        _method("Plan", "attach_link", (_ID, required("url", "string", "The link."), optional("title", "string")),
+        _method("Plan", "attach_link",
+                (_ID, required("url", "string", "The link."), optional("title", "string", "What it says.")),
                 "{id, title, url}", "Attach a link.", "write", False),
         _method("Plan", "list_teams", _PAGES, "{items, cursor}", "List teams."),
         _method("Plan", "list_states", (_TEAMS, *_PAGES), "{items, cursor}", "List the states of a team."),
@@ -115,8 +117,9 @@ FIGMA = ProviderSpec(
         _method("Design", "get_nodes", (_FILE, _IDS, _DEPTH, _GEOMETRY, _VERSION),
                 "{name, lastModified, version, nodes}", "Read single nodes."),
         _method("Design", "get_images",
-                (_FILE, _IDS, optional("format", "string", default="png", choices=("jpg", "png", "svg", "pdf")),
-                 optional("scale", "number", default=1, minimum=0.01, maximum=4), _VERSION),
+                (_FILE, _IDS,
+                 optional("format", "string", "Of the pictures.", default="png", choices=("jpg", "png", "svg", "pdf")),
+                 optional("scale", "number", "Of the pictures.", default=1, minimum=0.01, maximum=4), _VERSION),
                 "{images, failed}", "Render nodes."),
         _method("Design", "get_image_fills", (_FILE,), "{images}", "List the images used."),
         _method("Design", "get_versions",

@@ -79,7 +79,7 @@ def _kind(answer: WebAnswer, error: JsonObject) -> str:
     """What kind of error it is, in the words of Linear's `type`."""
     extensions: Json = error.get("extensions")
     code, kind = (extensions.get("code"), extensions.get("type")) if is_object(extensions) else (None, None)
-    if code in _CODES:
+    if isinstance(code, str) and code in _CODES:
         return _CODES[code]
     if kind in (None, "unknown", "other"):
         return "internal error" if code == "INTERNAL_SERVER_ERROR" else _STATUSES.get(answer.status, "")
