@@ -37,6 +37,7 @@ bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/tools_sql.py
 	$(BENCH)/bin/python benchmarks/tools_vectors.py
 	$(BENCH)/bin/python benchmarks/tools_mcp.py
+	$(BENCH)/bin/python benchmarks/tools_code.py
 	$(BENCH)/bin/python benchmarks/runs_listing.py --halo $(BENCH)/bin/halo
 	PATH="$(CURDIR)/$(BENCH)/bin:$$PATH" bash benchmarks/startup.sh
 
