@@ -7,7 +7,7 @@ links, marks and hash. What it returns is on the disk (WAL, `synchronous = FULL`
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -87,13 +87,17 @@ class Ledger:
 
     # --- logging ------------------------------------------------------------------------------------------------
 
-    def log(self, kind: str, *, client: str = "", **fields: Json) -> Logged:
+    def log(self, /, kind: str, *, client: str = "", **fields: Json) -> Logged:
         """Store one event, durably. `fields` are those of the seed: summary, uses, session, agent, and the kind's own.
 
         Raises EventRefused with all that is wrong with it, StoreError where the file cannot be written; then nothing
         is stored.
         """
-        draft = rules.read({"kind": kind, **fields})
+        return self.add({"kind": kind, **fields}, client=client)
+
+    def add(self, fields: Mapping[str, Json], *, client: str = "") -> Logged:
+        """As `log`, of a call as somebody else sent it: any names and values, `kind` among them."""
+        draft = rules.read(fields)
         if draft.problems:  # refused in any case: what its links have wrong needs no lock
             with self._snapshot() as connection:
                 known = known_events(connection, draft.linked)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from base64 import b64encode
+from typing import Any, cast
 
 import pytest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from halo_runtime.json_types import JsonObject
 from halo_runtime.ledger import Imported, Ledger
@@ -89,3 +92,24 @@ def test_spans_have_the_links_of_their_events() -> None:
     assert (len(spans[0]["traceId"]), len(spans[0]["spanId"]), spans[0]["name"]) == (32, 16, "observe")
     assert spans[0]["startTimeUnixNano"].isdigit()
     assert documents == [span_of(event, events[0][1]) for event, _ in events]
+
+
+def test_an_export_is_what_opentelemetrys_own_message_holds() -> None:
+    """OTLP/JSON is Protobuf's JSON, but that ids are hexadecimal."""
+
+    def in_base64(value: Any) -> Any:
+        if isinstance(value, list):
+            return [in_base64(one) for one in cast(list[Any], value)]
+        if not isinstance(value, dict):
+            return value
+        found = {name: in_base64(one) for name, one in cast(dict[str, Any], value).items()}
+        ids = {name: b64encode(bytes.fromhex(found[name])).decode() for name in ("traceId", "spanId") if name in found}
+        return {**found, **ids}
+
+    with Ledger.in_memory() as ledger:
+        walk_through(ledger)
+        for event, _ in ledger.export():
+            span = ParseDict(in_base64(span_of(event, "key")), TracesData()).resource_spans[0].scope_spans[0].spans[0]
+            assert (span.name, len(span.span_id), len(span.trace_id)) == (event.kind, 8, 16)
+            assert span.start_time_unix_nano == span.end_time_unix_nano > 0
+            assert len(span.links) == len(event.uses) + (event.about is not None)

@@ -100,6 +100,12 @@ def test_a_call_that_breaks_none(fields: dict[str, Any]) -> None:
     assert problems(**fields) == ()
 
 
+@pytest.mark.parametrize("name", ["self", "client", "id", "time", "hash", "marks", "number"])
+def test_what_halo_adds_cannot_be_sent(name: str) -> None:
+    with Ledger.in_memory() as ledger, pytest.raises(EventRefused, match=f"^there is no field {name}$"):
+        ledger.add({"kind": "observe", "summary": "a", "agent": "demo", name: "x"}, client="probe")
+
+
 def test_all_problems_are_told_at_once() -> None:
     assert problems(**{**ACT, "summary": "", "form": "loud", "uses": ["e42"], "about": "e2", "made_by": "x"}) == (
         "act has no field about",
@@ -121,7 +127,21 @@ def test_a_refusal_never_repeats_a_secret(name: str) -> None:
 VALUES = (
     st.none() | st.integers() | st.text(max_size=9) | st.sampled_from(["e1", "e2", "act", "self"]) | st.lists(st.text())
 )
-NAMES = ["kind", "summary", "uses", "session", "agent", "about", "trigger", "form", "target", "made_by", "governance"]
+NAMES = [
+    "kind",
+    "self",
+    "client",
+    "summary",
+    "uses",
+    "session",
+    "agent",
+    "about",
+    "trigger",
+    "form",
+    "target",
+    "made_by",
+    "governance",
+]
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES))
@@ -129,5 +149,5 @@ def test_whatever_is_given_is_stored_or_refused(fields: dict[str, Any]) -> None:
     with Ledger.in_memory() as ledger:
         step(ledger, "observe")
         with suppress(EventRefused):
-            ledger.log(**{"kind": "observe", **fields})
+            ledger.add(fields)
         assert ledger.verify().valid
