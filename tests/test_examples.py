@@ -103,6 +103,14 @@ def test_a_report_without_its_fields_fails(folder: Path) -> None:
     assert "summary" in result["error"]["message"]
 
 
+def test_a_delivery_is_booked_by_what_the_agent_chooses(folder: Path) -> None:
+    result = run(folder, "restock")
+    assert result["output"]["booked"] == ["inner tube", "bell"]
+    (call,) = result["context"]["meta"]["calls"]
+    assert [tool["name"] for tool in call["tools"]] == ["Stock_get", "Stock_get", "Stock_set", "Stock_set"]
+    assert [tool["result"] for tool in call["tools"]] == [None, None, 3, 1]
+
+
 def test_each_issue_gets_its_labels_in_order(folder: Path) -> None:
     result = run(folder, "label_each")
     labels: list[Json] = [{"number": 7, "labels": ["bug"]}, {"number": 8, "labels": ["docs", "good first issue"]}]
@@ -168,6 +176,12 @@ def test_open_actions_are_there_in_the_next_meeting(folder: Path) -> None:
     assert first["context"]["data"]["before"] is None
     second = run(folder, "minutes")
     assert second["context"]["data"]["before"] == first["context"]["data"]["actions"]["open"]
+
+
+def test_the_tour_comes_to_its_end_where_a_title_is_no_text(folder: Path) -> None:
+    titles: JsonObject = {"Writer.write_title": ["[1]", '["Slow", {"mornings": 2}]']}
+    result = run(folder, "tour", "Tour", "--answer", "answer=yes", "--answer", "printer=LP-1", replies=titles)
+    assert result["output"]["title"] == '["Slow",{"mornings":2}]'
 
 
 def test_the_tour_goes_past_every_operator(folder: Path) -> None:
