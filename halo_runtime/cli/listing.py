@@ -10,7 +10,7 @@ from halo_lang.excerpt import visible
 from halo_runtime.cli.narration import elapsed
 from halo_runtime.cli.output import money, paint, plural, tell, tell_json
 from halo_runtime.cli.project import run_store
-from halo_runtime.cli.questions import choices_line
+from halo_runtime.cli.questions import attachment_line, choices_line
 from halo_runtime.cli.usage import UsageError, did_you_mean
 from halo_runtime.json_types import JsonObject
 from halo_runtime.store.live import Live
@@ -117,6 +117,7 @@ def _question(one: JsonObject, now: datetime) -> str:
         f"? {visible(what, keep=chr(10))}",
         f"  {one['runId']}, {visible(one['stage'])}, {_age(one['askedAt'], now)} ago",
     ]
+    lines += [f"  {attachment_line(attachment)}" for attachment in one["attachments"]]
     if one["choices"]:
         lines.append(f"  {choices_line(one['kind'], one['choices'])}")
     if one["expiresAt"]:

@@ -19,6 +19,9 @@ LATER = "later"
 MAX_ATTACHMENT_LINES = 60
 """Lines of an attached text that are shown."""
 
+MAX_ATTACHMENT_LINE = 100
+"""Characters of an attached text that are shown in a list of questions."""
+
 _OPEN_LATER = f"{LATER} to leave the question open"
 
 
@@ -70,8 +73,9 @@ def open_question(interrupt: Interrupt) -> str:
     """For the list of what a paused run waits for: the question, and which answers mean something."""
     what = f"waits for {interrupt.event}" if interrupt.kind == "listen" else f"asks: {interrupt.message}"
     shown = visible(what, keep="\t\n").replace("\n", "\n    ")
-    choices = f"\n    {choices_line(interrupt.kind, interrupt.choices)}" if interrupt.choices else ""
-    return f"  {visible(interrupt.stage)} {shown}{choices}"
+    about = [attachment_line(attachment) for attachment in interrupt.attachments]
+    about += [choices_line(interrupt.kind, interrupt.choices)] if interrupt.choices else []
+    return "\n    ".join([f"  {visible(interrupt.stage)} {shown}", *about])
 
 
 def _what_to_type(interrupt: Interrupt) -> str:
@@ -89,6 +93,15 @@ def _what_to_type(interrupt: Interrupt) -> str:
 def choices_line(kind: str, choices: Iterable[Json]) -> str:
     """The answers that mean something: those that the program looks for, or that Halo itself does."""
     return f"{choices_label(kind)}: {', '.join(visible(text_of(choice)) for choice in choices)}"
+
+
+def attachment_line(attachment: JsonObject) -> str:
+    """The beginning of what is attached, which may be all that tells one question from another."""
+    name, kind = visible(str(attachment.get("name") or "attachment")), attachment.get("kind")
+    if kind == "file":
+        return f"file: {visible(str(attachment.get('path')))}"
+    text = visible(text_of(attachment.get("text")))
+    return f"{name}: {text if len(text) <= MAX_ATTACHMENT_LINE else text[: MAX_ATTACHMENT_LINE - 1] + '…'}"
 
 
 def _suggested(interrupt: Interrupt) -> str:

@@ -83,6 +83,14 @@ def test_the_inbox_says_that_an_answer_was_left(capsys: Captured) -> None:
     assert question["left"]["by"] == "ada\x1b"
 
 
+def test_the_inbox_shows_the_beginning_of_what_is_attached(capsys: Captured) -> None:
+    Path("a.halo").write_text('pipeline Main(x: Any) -> Any:\n  x |! yield("Send?", attachments: [x])\n')
+    main(["run", "a.halo", "-i", "x=a draft", "--no-input"])
+    capsys.readouterr()
+    assert main(["inbox"]) == 0
+    assert "  attachment: a draft" in capsys.readouterr().out.splitlines()
+
+
 # --- diff -------------------------------------------------------------------------------------------------------
 
 
