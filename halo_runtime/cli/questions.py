@@ -100,7 +100,7 @@ def attachment_line(attachment: JsonObject) -> str:
     name, kind = visible(str(attachment.get("name") or "attachment")), attachment.get("kind")
     if kind == "file":
         return f"file: {visible(str(attachment.get('path')))}"
-    text = visible(text_of(attachment.get("text")))
+    text = visible(" ".join(text_of(attachment.get("text")).split()))
     return f"{name}: {text if len(text) <= MAX_ATTACHMENT_LINE else text[: MAX_ATTACHMENT_LINE - 1] + '…'}"
 
 

@@ -81,10 +81,10 @@ def test_a_question_in_doubt_says_its_three_answers() -> None:
 def test_questions_of_one_text_are_told_apart_by_what_is_attached() -> None:
     doubts = [
         replace(QUESTION, kind="in_doubt", attachments=({"kind": "text", "text": text, "name": "arguments"},))
-        for text in ('{"key":"a\x1b"}', '{"key":"' + "b" * 200)
+        for text in ('{\n  "key":"a\x1b"\n}', '{"key":"' + "b" * 200)
     ]
     assert [open_question(one).splitlines()[2] for one in doubts] == [
-        '    arguments: {"key":"a\\x1b"}',
+        '    arguments: { "key":"a\\x1b" }',
         '    arguments: {"key":"' + "b" * 91 + "…",
     ]
     file = replace(QUESTION, attachments=({"kind": "file", "path": "a\nb.pdf", "name": None},))
