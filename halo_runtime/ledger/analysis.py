@@ -51,6 +51,12 @@ class Mark(IntFlag):
 OF_CHANNEL: Final[dict[Channel, Mark]] = {channel: Mark(1 << place) for place, channel in enumerate(CHANNELS)}
 COUNTED: Final = tuple(mark for mark in Mark if mark < Mark.BROUGHT)
 """The marks that reports are made of."""
+_COUNTED: Final = tuple(map(int, COUNTED))
+
+
+def told_apart(marks: int) -> list[int]:
+    """1 or 0 for each of the counted marks."""
+    return [1 if marks & mark else 0 for mark in _COUNTED]
 
 
 @record

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
-from halo_runtime.ledger.analysis import LEVELS, OF_CHANNEL, Level, Mark, is_elsewhere, level_of
+from halo_runtime.ledger.analysis import COUNTED, LEVELS, OF_CHANNEL, Level, Mark, is_elsewhere, level_of
 from halo_runtime.ledger.channels import CHANNELS, channel_name
 from halo_runtime.ledger.events import MODULES, Event, event_id
 from halo_runtime.ledger.links import ancestors
 from halo_runtime.ledger.reading import Query, load, restriction
+from halo_runtime.ledger.schema import COUNTS, TALLIED
 
 STEPS: Final = (
     ("State durability", Mark.DURABILITY),
@@ -113,39 +115,34 @@ def report_on(connection: sqlite3.Connection, query: Query, ids: int | None) -> 
 
     `ids`: how many events a cell shows at most, None for all.
     """
+    counted = [_agent(connection, query, row, ids) for row in _counts(connection, query)]
+    return Report(tuple(counted), query)
+
+
+def _counts(connection: sqlite3.Connection, query: Query) -> list[tuple[Any, ...]]:
+    """Agent, events, and events with each of the counted marks; of whole traces they stand ready."""
     conditions, values = restriction(query)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    rows = connection.execute(f"SELECT agent, count(*) FROM events{where} GROUP BY agent ORDER BY agent", values)
-    return Report(tuple(_agent(connection, query, agent, count, ids) for agent, count in rows.fetchall()), query)
+    if (query.session, query.since, query.until) == (None, None, None):
+        return connection.execute(f"SELECT {TALLIED} FROM tallies{where} ORDER BY agent", values).fetchall()
+    return connection.execute(f"SELECT {COUNTS} FROM events{where} GROUP BY agent ORDER BY agent", values).fetchall()
 
 
-def _agent(connection: sqlite3.Connection, query: Query, agent: str, events: int, ids: int | None) -> AgentReport:
-    of_agent = Query(agent=agent, session=query.session, since=query.since, until=query.until)
-    counts = {mark: _count(connection, of_agent, mark) for _, mark in ROWS}
+def _agent(connection: sqlite3.Connection, query: Query, row: tuple[Any, ...], ids: int | None) -> AgentReport:
+    agent, events, *numbers = row
+    of_agent = replace(query, agent=agent)
+    counts = dict(zip(COUNTED, numbers, strict=True))
     observed = sum(mark for mark, count in counts.items() if count)
-    if counts[Mark.SELF] and _count(connection, of_agent, Mark.GROUNDED):
-        observed |= Mark.GROUNDED
     listed = {mark: _listed(connection, of_agent, mark, ids) if counts[mark] else [] for _, mark in ROWS}
     trail = Trail(connection, [number for numbers in listed.values() for number in numbers])
     cells = [Cell(name, counts[mark], _all_shown(trail, listed[mark], mark, ids)) for name, mark in ROWS]
     return AgentReport(agent, events, level_of(observed), tuple(cells[: len(CHANNELS)]), tuple(cells[len(CHANNELS) :]))
 
 
-def _marked(query: Query, mark: Mark) -> tuple[str, list[object]]:
-    """Condition of a query's events with a mark; written as in the mark's index, which is used for that."""
-    conditions, values = restriction(query)
-    return " AND ".join([*conditions, f"(marks & {int(mark)}) <> 0"]), values
-
-
-def _count(connection: sqlite3.Connection, query: Query, mark: Mark) -> int:
-    where, values = _marked(query, mark)
-    (count,) = connection.execute(f"SELECT count(*) FROM events WHERE {where}", values).fetchone()
-    return count
-
-
 def _listed(connection: sqlite3.Connection, query: Query, mark: Mark, ids: int | None) -> list[int]:
-    """The numbers of the first of a query's events with a mark."""
-    where, values = _marked(query, mark)
+    """The numbers of the first of a query's events with a mark; asked as its index says, which is used for that."""
+    conditions, values = restriction(query)
+    where = " AND ".join([*conditions, f"(marks & {int(mark)}) <> 0"])
     limit = -1 if ids is None else ids
     rows = connection.execute(f"SELECT seq FROM events WHERE {where} ORDER BY seq LIMIT ?", [*values, limit])
     return [row[0] for row in rows]

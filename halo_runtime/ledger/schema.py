@@ -1,7 +1,7 @@
 """The ledger's SQLite file: its tables, how it is made and opened, and what its errors mean.
 
-Nothing but `head` is ever changed: triggers let UPDATE, DELETE and REPLACE abort. They keep mistakes out, not somebody
-who edits the file; that is found by the chain of hashes (see verification.py).
+Nothing but `head` and the counts of `tallies` is ever changed: triggers let UPDATE, DELETE and REPLACE abort. They keep
+mistakes out, not somebody who edits the file; that is found by the chain of hashes (see verification.py).
 """
 
 from __future__ import annotations
@@ -32,6 +32,16 @@ COLUMNS: Final = (
     "seq, kind, summary, uses, session, agent, time, client, about, trigger, form, target, made_by, governance"
 )
 
+_MARKS: Final = tuple(map(int, COUNTED))
+TALLY: Final = (
+    f"INSERT INTO tallies VALUES (?, 1, {', '.join('?' * len(_MARKS))}) ON CONFLICT (agent) DO UPDATE SET"
+    f" events = events + 1, {', '.join(f'mark_{mark} = mark_{mark} + excluded.mark_{mark}' for mark in _MARKS)}"
+)
+"""Counts an event of an agent, with 1 or 0 for each of the marks that it may have."""
+TALLIED: Final = f"agent, events, {', '.join(f'mark_{mark}' for mark in _MARKS)}"
+COUNTS: Final = f"agent, count(*), {', '.join(f'sum((marks & {mark}) <> 0)' for mark in _MARKS)}"
+"""The same, counted over rows of events."""
+
 _TABLES: Final = f"""
 CREATE TABLE events (
   seq INTEGER PRIMARY KEY,
@@ -46,6 +56,9 @@ CREATE INDEX by_kind ON events (kind);
 CREATE INDEX by_agent_and_session ON events (agent, session);
 CREATE INDEX by_agent_and_kind ON events (agent, kind);
 CREATE TABLE links (used INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (used, seq)) WITHOUT ROWID;
+CREATE TABLE tallies (
+  agent TEXT PRIMARY KEY, events INTEGER NOT NULL, {", ".join(f"mark_{mark} INTEGER NOT NULL" for mark in _MARKS)}
+) WITHOUT ROWID;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL, hash BLOB NOT NULL);
 INSERT INTO head VALUES (1, 0, x'{GENESIS.hex()}');
 CREATE TRIGGER events_go_on BEFORE INSERT ON events
@@ -56,7 +69,7 @@ CREATE TRIGGER head_goes_on BEFORE UPDATE ON head WHEN NEW.seq <= OLD.seq
 """
 
 _INDEX: Final = "CREATE INDEX marked_{0} ON events (agent, seq, marks) WHERE (marks & {0}) <> 0;\n"
-"""One for each mark, of the events that have it: a report counts and lists them without looking at any other."""
+"""One for each mark, of the events that have it: a report lists them without looking at any other."""
 
 _FOREVER: Final = """
 CREATE TRIGGER {0}_are_never_{1} BEFORE {2} ON {0}
@@ -65,7 +78,7 @@ CREATE TRIGGER {0}_are_never_{1} BEFORE {2} ON {0}
 
 SCHEMA: Final = (
     _TABLES
-    + "".join(_INDEX.format(int(mark)) for mark in COUNTED)
+    + "".join(_INDEX.format(mark) for mark in _MARKS)
     + "".join(
         _FOREVER.format(table, done, action)
         for table, done, action in (
@@ -74,6 +87,7 @@ SCHEMA: Final = (
             ("links", "edited", "UPDATE"),
             ("links", "deleted", "DELETE"),
             ("head", "deleted", "DELETE"),
+            ("tallies", "deleted", "DELETE"),
         )
     )
 )

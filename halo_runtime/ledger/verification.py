@@ -14,10 +14,10 @@ from typing import Any, Final, get_args
 
 from halo_lang.records import record
 from halo_runtime.json_types import JsonObject
-from halo_runtime.ledger.analysis import Known, marks_of
+from halo_runtime.ledger.analysis import COUNTED, Known, marks_of, told_apart
 from halo_runtime.ledger.events import GENESIS, Event, Kind, chained, event_id
 from halo_runtime.ledger.reading import event_of, every
-from halo_runtime.ledger.schema import definitions, intended
+from halo_runtime.ledger.schema import TALLIED, definitions, intended
 from halo_runtime.ledger.writing import links_of
 
 MOST_PROBLEMS: Final = 20
@@ -61,6 +61,7 @@ class _Check:
         self._expected = expected
         self.count, self.head = 0, GENESIS
         self._links = 0
+        self._tallies: dict[str, list[int]] = {}
         self._kinds, self._marks = array("B", [0]), array("I", [0])
         self._agents, self._sessions = array("I", [0]), array("I", [0])
         self._names: dict[str, int] = {}
@@ -124,6 +125,12 @@ class _Check:
         if len(rows) != len(linked):
             yield f"links of {event.id} are missing"
         self._keep(_KINDS.index(event.kind), own, event.agent, event.session)
+        self._tally(event.agent, own)
+
+    def _tally(self, agent: str, marks: int) -> None:
+        counts = self._tallies.setdefault(agent, [0] * (len(COUNTED) + 1))
+        for place, one in enumerate((1, *told_apart(marks))):
+            counts[place] += one
 
     def _skip(self) -> Iterator[str]:
         self._keep(0, 0, "", "")
@@ -155,6 +162,10 @@ class _Check:
         (links,) = self._connection.execute("SELECT count(*) FROM links").fetchone()
         if links > self._links:
             yield "there are links that no event has"
+        tallied = {agent: counts for agent, *counts in self._connection.execute(f"SELECT {TALLIED} FROM tallies")}
+        for agent in sorted(tallied.keys() | self._tallies.keys(), key=str):
+            if tallied.get(agent) != self._tallies.get(agent):
+                yield f"the counts of agent '{agent}' are not those of its events"
         if self._expected is not None and self._expected[0] > self.count:
             yield f"{event_id(self._expected[0])} is missing"
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from halo_lang.records import record
 from halo_runtime.errors import StoreError
 from halo_runtime.json_types import JsonObject
-from halo_runtime.ledger.analysis import OF_CHANNEL, Known, marks_of
+from halo_runtime.ledger.analysis import OF_CHANNEL, Known, marks_of, told_apart
 from halo_runtime.ledger.channels import CHANNELS, Channel, channel_name
 from halo_runtime.ledger.events import Event, chained
 from halo_runtime.ledger.rules import Draft, EventRefused, link_problems
-from halo_runtime.ledger.schema import COLUMNS
+from halo_runtime.ledger.schema import COLUMNS, TALLY
 
 _INSERT = f"INSERT INTO events ({COLUMNS}, marks, hash) VALUES ({', '.join('?' * 16)})"
 _HEAD = "SELECT seq, hash, (SELECT coalesce(max(seq), 0) FROM events) FROM head"
@@ -49,6 +49,7 @@ def append(connection: sqlite3.Connection, draft: Draft, time: str, client: str)
     digest = chained(previous, event)
     connection.execute(_INSERT, (*_row(event), marks, digest))
     connection.executemany("INSERT INTO links VALUES (?, ?)", [(number, event.number) for number in links_of(event)])
+    connection.execute(TALLY, (event.agent, *told_apart(marks)))
     connection.execute("UPDATE head SET seq = ?, hash = ?", (event.number, digest))
     channels = tuple(channel for channel in CHANNELS if marks & OF_CHANNEL[channel])
     return Logged(event, channels, digest.hex())

@@ -94,6 +94,8 @@ def test_a_changed_event_is_named(column: str, value: str, path: Path) -> None:
         (["UPDATE head SET seq = 12"], "e10 to e12 are missing at the end"),
         (["UPDATE head SET seq = 4"], "the ledger's end is not what was logged"),
         (["DELETE FROM head"], "the ledger's end is not what was logged"),
+        (["UPDATE tallies SET mark_1 = 7"], "the counts of agent 'demo' are not those of its events"),
+        (["DELETE FROM tallies"], "the counts of agent 'demo' are not those of its events"),
         (["DROP INDEX marked_2"], "marked_2 is missing: the file's own protection"),
     ],
 )  # fmt: skip
