@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 from collections.abc import Generator
 
@@ -10,6 +11,7 @@ import pytest
 import halo_lang
 from halo_lang.collector import SELDOM, seldom
 from halo_runtime import Runtime
+from halo_runtime.engine.events import StageStarted
 
 PROGRAM = halo_lang.parse('pipeline Main(text: String) -> Any: text |> System.Notify("ready")')
 
@@ -49,4 +51,30 @@ async def test_a_run_lets_it_look_seldom() -> None:
     runtime.on_system_event(lambda event: seen.append(gc.get_threshold()[0]))
     await runtime.run(PROGRAM, "Main", {"text": "hi"})
     assert seen == [SELDOM]
+    assert gc.get_threshold() == (700, 10, 10)
+
+
+ENDS = {
+    "fails": 'pipeline Main(text: String) -> Any: text |> System.Fail("no")',
+    "pauses": 'pipeline Main(text: String) -> Any: text |! yield("Really?")',
+    "is stopped": "pipeline Main(text: String) -> Any: text |> System.Sleep(1h)",
+    "is cancelled": "pipeline Main(text: String) -> Any: text |> System.Sleep(1h)",
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_however_a_run_ends_beside_another_it_looks_as_often_as_before(end: str) -> None:
+    runtime, begun = Runtime(env={}), asyncio.Event()
+    runtime.subscribe(lambda event: begun.set() if isinstance(event, StageStarted) else None)
+    runs = [
+        asyncio.ensure_future(runtime.run(halo_lang.parse(ENDS[end]), "Main", {"text": "hi"}, run_id=name))
+        for name in ("a", "b")
+    ]
+    await begun.wait()
+    for run, name in zip(runs, ("a", "b"), strict=True):
+        if end == "is stopped":
+            runtime.stop(name)
+        elif end == "is cancelled":
+            run.cancel()
+    await asyncio.gather(*runs, return_exceptions=True)
     assert gc.get_threshold() == (700, 10, 10)
