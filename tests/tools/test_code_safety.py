@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import struct
 import sys
 from pathlib import Path
@@ -231,6 +232,31 @@ async def test_without_a_sandbox_nothing_runs(tmp_path: Path, script: str | None
     assert told in caught.value.message
     with pytest.raises(ToolError, match="Calc: "):
         await tool.probe()
+
+
+async def test_without_montys_worker_nothing_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_path", lambda _: str(tmp_path))
+    async with code("monty") as tool:
+        with pytest.raises(ToolError, match=r"Calc\.run: Monty's worker .* is not there; install pydantic-monty anew"):
+            await run(tool, "1")
+        (tmp_path / "monty").write_text("#!/bin/sh\nexit 3\n")
+        (tmp_path / "monty").chmod(0o755)
+        result = await run(tool, "1")
+        assert failure(result) == ("SystemError", None)
+        assert "the program's process died" in result["error"]["message"]
+        with pytest.raises(ToolError, match="Calc: the sandbox does not work here: SystemError"):
+            await tool.probe()
+
+
+async def test_a_worker_that_is_killed_is_replaced() -> None:
+    async with code("monty", timeout="60s") as tool:
+        task = asyncio.ensure_future(run(tool, "while True:\n    pass"))
+        await until_busy()
+        for process in descendants():
+            os.kill(process, signal.SIGKILL)
+        assert failure(await task) == ("SystemError", None)
+        assert (await run(tool, "1 + 1"))["result"] == 2
 
 
 async def test_a_machine_whose_calls_are_not_known_has_no_sandbox(

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import shutil
+import sysconfig
 import tempfile
 from pathlib import Path
 from shlex import quote
@@ -73,8 +75,8 @@ class Monty:
         except TimeoutError:
             return Ended(None, printed.text(), out_of_time(seconds))
         except MontyCrashedError as error:
-            problem = out_of_time(seconds) if error.timed_out else Problem("SystemError", "the program's process died")
-            return Ended(None, printed.text(), problem)
+            died = Problem("SystemError", f"the program's process died (exit status {error.exit_status})")
+            return Ended(None, printed.text(), out_of_time(seconds) if error.timed_out else died)
         except (MontyRuntimeError, MontySyntaxError) as error:
             return Ended(None, printed.text(), _problem(error, seconds))
         return checked(value, printed.text())
@@ -98,17 +100,19 @@ class Monty:
                     pool = AsyncMonty(binary_path=self._worker(), max_checkouts_per_worker=1)
                     self._pool = await pool.__aenter__()
                 except (OSError, RuntimeError) as error:
-                    raise ToolError(f"Monty cannot be started: {error}; install pydantic-monty anew") from None
+                    raise ToolError(f"Monty cannot be started: {error}") from None
             return self._pool
 
     def _worker(self) -> str:
-        """The command that starts a worker."""
-        from pydantic_monty._binary import find_monty_binary
-
+        """The command that starts a worker. Raises ToolError, OSError."""
+        search = os.pathsep.join((sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)))
+        monty = shutil.which("monty", path=search)
+        if monty is None:
+            raise ToolError("Monty's worker (the command monty) is not there; install pydantic-monty anew")
         kilobytes = (self._limits.memory + _ADDRESS_SPACE) // 1024
         self._folder = self._folder or tempfile.mkdtemp(prefix="halo-code-")
         path = Path(self._folder, "worker")
-        path.write_text(_WORKER.format(kilobytes=kilobytes, monty=quote(find_monty_binary())))
+        path.write_text(_WORKER.format(kilobytes=kilobytes, monty=quote(monty)))
         path.chmod(0o700)
         return str(path)
 
