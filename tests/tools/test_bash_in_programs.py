@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 import halo_lang
 from halo_runtime import ConfigError, RunResult
 from tests.runtime.support import runtime
-from tests.tools.test_bash import NAP, commands_left, names_in
+from tests.tools.test_bash import NAP, commands_left, names_in, until_there
 
 ENV = {"PATH": os.environ["PATH"], "DEPLOY": "zq-9876-deploy", "REGION": "north-1"}
 HOSTILE = 'x\'; touch made; "$(touch made)" #'
@@ -133,3 +135,28 @@ async def test_a_run_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None
     with pytest.raises(asyncio.CancelledError):
         await task
     assert commands_left() == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"touch up; {NAP}",
+        f"setsid sh -c 'touch up; exec {NAP}' & wait",
+        # A process is known by its mark alone in its first moments, and this one has none.
+        f"env -i sh -c 'sleep 0.3; touch up; {NAP}; {NAP}'",
+        f"trap '' TERM; touch up; while true; do {NAP}; done",
+    ],
+    ids=["plain", "left the group", "without the mark", "deaf"],
+)
+async def test_no_command_outlives_a_halo_that_is_killed(tmp_path: Path, command: str) -> None:
+    (tmp_path / "main.halo").write_text(f'tool Sh : Bash\npipeline Main() -> Result: |> Sh.run("{command}")')
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "halo_runtime.cli.main", "run", "main.halo", cwd=tmp_path, env=os.environ | ENV,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    await until_there(tmp_path / "up")
+    process.kill()
+    await asyncio.wait_for(process.communicate(), 5)  # nothing holds its output open
+    async with asyncio.timeout(20):
+        while commands_left():  # noqa: ASYNC110 - it is another process that ends them
+            await asyncio.sleep(0.01)

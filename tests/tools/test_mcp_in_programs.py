@@ -191,6 +191,21 @@ def test_no_server_outlives_a_run_that_is_broken_off_in_a_call(tmp_path: Path, n
     assert told == ("notifications/cancelled" if number == signal.SIGINT else "tools/call")
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes in /proc")
+def test_no_server_that_will_not_end_outlives_a_halo_that_is_killed(tmp_path: Path) -> None:
+    file = tmp_path / "main.halo"
+    file.write_text(
+        declared(tmp_path, "stubborn")
+        + f'tool Sh : Bash\npipeline Main() -> Result: |> Demo.echo() |> Sh.run("touch {tmp_path}/up; sleep 300")'
+    )
+    halo = [sys.executable, "-m", "halo_runtime.cli.main", "run", str(file), "--quiet"]
+    with subprocess.Popen(halo, env={**os.environ, **ENV}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        eventually(lambda: (tmp_path / "up").exists())
+        process.kill()
+    processes = next(line["processes"] for line in logged(tmp_path) if "processes" in line)
+    eventually(lambda: not any(map(is_alive, processes)))
+
+
 async def test_settings_that_cannot_work_are_told_before_a_run_starts(tmp_path: Path) -> None:
     text = 'tool Demo : MCP("no-such-command")\npipeline Main(x: String) -> Result: |> Demo.echo()'
     with pytest.raises(ConfigError, match="tool Demo: the command no-such-command is not installed"):

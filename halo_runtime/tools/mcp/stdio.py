@@ -21,7 +21,8 @@ from mcp_types import jsonrpc_message_adapter
 
 from halo_runtime.errors import ToolError
 from halo_runtime.tools.mcp.limits import EXIT_SECONDS, MAX_MESSAGE
-from halo_runtime.tools.shell.processes import GRACE_SECONDS, MARK, end_all, ends_within, whatever_happens
+from halo_runtime.tools.shell.guard import GUARD, MARK
+from halo_runtime.tools.shell.processes import GRACE_SECONDS, end_all, ends_within, whatever_happens
 from halo_runtime.tools.web.client import clean
 
 _CHUNK: Final = 1 << 16
@@ -74,16 +75,18 @@ class CommandLink:
         mark = secrets.token_hex(16)
         pipes = _Pipes()
         process: asyncio.subprocess.Process | None = None
-        try:
-            process = await self._start(pipes, mark)
-            async with self._spoken(pipes, process) as both:
-                yield both
-        finally:
+        with GUARD.over(mark) as runs:
             try:
-                pipes.close()
+                process = await self._start(pipes, mark)
+                runs(process.pid)
+                async with self._spoken(pipes, process) as both:
+                    yield both
             finally:
-                await whatever_happens(_end(mark, process))
-                pipes.abandon()
+                try:
+                    pipes.close()
+                finally:
+                    await whatever_happens(_end(mark, process))
+                    pipes.abandon()
 
     async def _start(self, pipes: _Pipes, mark: str) -> asyncio.subprocess.Process:
         try:

@@ -2,6 +2,7 @@
 
 Nothing that a command started outlives it, whether it ended by itself, ran out of time or was cancelled. Its processes
 are found by their process group and, on Linux, by a mark in their environment, which `setsid` and a double fork keep.
+Where this process is killed itself, its guard ends them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from typing import Final
 
 from halo_lang.records import record
 from halo_runtime.tools.excerpt import KEPT_BYTES, Excerpt
+from halo_runtime.tools.shell.guard import GUARD, MARK
 
 GRACE_SECONDS: Final = 2.0
 """How long processes may take to end after SIGTERM before they are killed."""
 
-MARK: Final = "HALO_COMMAND"
-"""The variable that marks the processes of one command: each command has a value of its own."""
 _STATE, _GROUP, _STARTED = 0, 2, 19
 """Places in what `_stat` gives."""
 _POLL_SECONDS: Final = 0.01
@@ -61,16 +61,18 @@ async def run_process(
     timed_out = False
     process: asyncio.subprocess.Process | None = None
     async with _Stream.opened(kept[0]) as out, _Stream.opened(kept[1]) as errors:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, stdin=stdin, stdout=out.end, stderr=errors.end, cwd=folder, env={**env, MARK: mark},
-                start_new_session=True, pass_fds=pass_fds,
-            )  # fmt: skip
-            out.close_end()
-            errors.close_end()
-            timed_out = not await ends_within(process, timeout)
-        finally:
-            await whatever_happens(end_all(mark, process, grace, forks))
+        with GUARD.over(mark) as runs:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *argv, stdin=stdin, stdout=out.end, stderr=errors.end, cwd=folder, env={**env, MARK: mark},
+                    start_new_session=True, pass_fds=pass_fds,
+                )  # fmt: skip
+                runs(process.pid)
+                out.close_end()
+                errors.close_end()
+                timed_out = not await ends_within(process, timeout)
+            finally:
+                await whatever_happens(end_all(mark, process, grace, forks))
         # What outran the mark and the group may still hold a pipe, so its end is not waited for without limit.
         await asyncio.wait([out.at_end, errors.at_end], timeout=_DRAIN_SECONDS)
     assert process is not None, "it was started"
