@@ -110,7 +110,7 @@ class Settings:
         env = environment(self.env_file or kept.get("envFile"), os.environ)
         script = self.replies if self._says_who_answers else kept.get("replies")
         replies = None if script is None else ScriptedModel(script)
-        project, model = configuration(), self.model or kept.get("model")
+        project, model = configuration(), kept.get("model") if self.model is None else self.model
         return Runtime(
             env=env,
             model=None if model is None else project.model(model),

@@ -293,7 +293,8 @@ def _configure(plan: Plan, order: Order, services: Services) -> tuple[ToolBox, M
     elif not order.rehearsal:
         problems += tools.prepare(used.tools)
         if services.replies is None:
-            models = {services.model or plan.agent(name).model for name in used.agents}
+            own = {plan.agent(name).model for name in used.agents}
+            models = own if services.model is None or not own else {services.model}
             models |= judge_models(bound for name in used.policies for bound in policies.get(name, ()))
             problems += _missing_models(services.models, models)
     if problems:

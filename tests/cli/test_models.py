@@ -176,3 +176,11 @@ async def test_a_key_within_an_address_is_not_shown(
     _, said = await halo(capsys, "models", *form)
     assert "127.0.0.1:1" in said
     assert KEY not in said
+
+
+@pytest.mark.parametrize("name", ["", " ", "openai/", "nowhere/x"])
+def test_a_name_of_no_model_starts_nothing(name: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    set_all(monkeypatch, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1"})
+    Path("p.halo").write_text("agent Bot [openai/gpt-4o]\npipeline Main() -> Result:\n  |> Bot.go()\n")
+    assert main(["run", "p.halo", "--model", name]) == 2
+    assert f'the model "{name}" names no service' in capsys.readouterr().err
