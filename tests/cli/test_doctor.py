@@ -12,6 +12,9 @@ import pytest
 import halo_lang
 from halo_lang import catalog
 from halo_lang.catalog import ProviderSpec, Signature
+from halo_lang.catalog.packages import TOOL_PROVIDERS, Packages
+from halo_lang.catalog.providers import PROVIDERS
+from halo_lang.catalog.registry import Registry
 from halo_runtime.cli.main import main
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import Json, JsonObject
@@ -153,10 +156,12 @@ class Untriable:
     async def close(self) -> None: ...
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _known() -> None:
-    if catalog.provider("Stranger") is None:
-        catalog.register_provider(ProviderSpec("Stranger", Signature(), (), "A stranger's.", "tool S : Stranger()"))
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stranger's provider, in a catalogue of this test's own: what is registered stays for good."""
+    stranger = ProviderSpec("Stranger", Signature(), (), "A stranger's.", "tool S : Stranger()")
+    registry = Registry("provider", (*PROVIDERS, stranger))
+    monkeypatch.setattr(catalog, "_providers", Packages(TOOL_PROVIDERS, ProviderSpec, registry))
 
 
 async def tried(tool: object, seconds: float = 10.0) -> Probe:

@@ -17,6 +17,9 @@ import pytest
 import halo_lang
 from halo_lang import catalog
 from halo_lang.catalog import RuleSpec, Signature
+from halo_lang.catalog.packages import POLICY_RULES, Packages
+from halo_lang.catalog.registry import Registry
+from halo_lang.catalog.rules import RULES
 from halo_runtime.errors import ConfigError
 from halo_runtime.json_types import JsonObject
 from halo_runtime.policies import made_by
@@ -28,6 +31,9 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy_package"
 
 RULE = """
     from halo_lang.catalog import RuleSpec, Signature
+from halo_lang.catalog.packages import POLICY_RULES, Packages
+from halo_lang.catalog.registry import Registry
+from halo_lang.catalog.rules import RULES
     from halo_runtime.policies.base import ALLOW, Decision
 
     class Polite:
@@ -172,10 +178,12 @@ class Shouting:
         return self._decides
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _known() -> None:
-    if catalog.rule("Calm") is None:
-        catalog.register_rule(RuleSpec("Calm", Signature(), ("input", "output"), "No shouting.", "Calm"))
+@pytest.fixture(autouse=True)
+def _known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rule Calm, in a catalogue of this test's own: what is registered stays for good."""
+    calm = RuleSpec("Calm", Signature(), ("input", "output"), "No shouting.", "Calm")
+    registry = Registry("policy rule", (*RULES, calm))
+    monkeypatch.setattr(catalog, "_rules", Packages(POLICY_RULES, RuleSpec, registry))
 
 
 def embedded(decides: Any) -> Any:
