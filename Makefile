@@ -32,6 +32,7 @@ bench: $(BENCH)/.bench
 	$(BENCH)/bin/python benchmarks/server.py
 	$(BENCH)/bin/python benchmarks/journal.py
 	$(BENCH)/bin/python benchmarks/calls.py
+	$(BENCH)/bin/python benchmarks/ledger.py
 	$(BENCH)/bin/python benchmarks/streaming.py
 	$(BENCH)/bin/python benchmarks/policies.py
 	$(BENCH)/bin/python benchmarks/tools_sql.py

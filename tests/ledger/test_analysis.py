@@ -47,6 +47,7 @@ def log_all(ledger: Ledger, calls: list[dict[str, Any]]) -> None:
         assert ledger.log(call["kind"], **fields).event.id == call["id"]
 
 
+@settings(max_examples=60)
 @given(streams())
 def test_the_incremental_analysis_finds_what_a_search_finds(calls: list[dict[str, Any]]) -> None:
     with Ledger.in_memory() as ledger:
@@ -62,7 +63,7 @@ def test_the_incremental_analysis_finds_what_a_search_finds(calls: list[dict[str
             assert one.level.number == trace.level()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(streams())
 def test_cells_name_the_earlier_events_that_a_search_finds(calls: list[dict[str, Any]]) -> None:
     with Ledger.in_memory() as ledger:
@@ -80,7 +81,7 @@ def test_cells_name_the_earlier_events_that_a_search_finds(calls: list[dict[str,
                 ]
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(streams(), st.sampled_from(SESSIONS[1:]))
 def test_a_report_on_a_session_has_the_rows_of_its_events(calls: list[dict[str, Any]], session: str) -> None:
     with Ledger.in_memory() as ledger:
@@ -94,7 +95,7 @@ def test_a_report_on_a_session_has_the_rows_of_its_events(calls: list[dict[str, 
                 assert shown == tuple(one for one in cell.shown if one.number in inside)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(streams(), st.data())
 def test_links_are_followed_both_ways(calls: list[dict[str, Any]], data: st.DataObject) -> None:
     with Ledger.in_memory() as ledger:
