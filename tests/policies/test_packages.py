@@ -31,9 +31,6 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy_package"
 
 RULE = """
     from halo_lang.catalog import RuleSpec, Signature
-from halo_lang.catalog.packages import POLICY_RULES, Packages
-from halo_lang.catalog.registry import Registry
-from halo_lang.catalog.rules import RULES
     from halo_runtime.policies.base import ALLOW, Decision
 
     class Polite:
