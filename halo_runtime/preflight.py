@@ -13,6 +13,8 @@ from halo_lang.records import record
 from halo_runtime.engine.budgets import charges
 from halo_runtime.engine.execution import Order
 from halo_runtime.engine.fingerprints import Fingerprints
+from halo_runtime.engine.journal import EffectRecord
+from halo_runtime.engine.needs import Use
 from halo_runtime.engine.plan import Plan, StagePlan
 from halo_runtime.engine.reach import Reach, reach_of
 from halo_runtime.engine.reuse import Difference, Reuse
@@ -28,7 +30,10 @@ _QUESTIONS: Final = ("yield", "listen")
 
 @record
 class StageVerdict:
-    """One stage of the pipeline. `seq` is its entry in the old trace, `cost` in USD what its calls cost then."""
+    """One stage of the pipeline. `seq` is its entry in the old trace, `cost` in USD what its calls cost then.
+
+    `taken` is how much of that is not paid again: of a stage that was not ended, or is edited further in, a part.
+    """
 
     seq: int | None
     stage: str
@@ -36,6 +41,7 @@ class StageVerdict:
     verdict: Verdict
     reason: str
     cost: float | None
+    taken: float | None = 0.0
 
 
 @record
@@ -102,8 +108,8 @@ class Rehearsal:
         stages = tuple(self._verdicts())
         return Preflight(
             stages,
-            saved=_total(stage.cost for stage in stages if stage.verdict == "reused"),
-            again=_total(stage.cost for stage in stages if stage.verdict in ("edited after use", "re-run")),
+            saved=_total(stage.taken for stage in stages),
+            again=_total(_left(stage) for stage in stages if stage.verdict in ("edited after use", "re-run")),
             reused=tuple(self._reuse.reused),
             taken=tuple(entry.path for entry in self.order.journal if entry.reused),
         )
@@ -179,7 +185,8 @@ class Rehearsal:
         info = self._stages[index].info
         seq = None if old is None else _last(self._entries(old))
         cost = 0.0 if old is None else self._cost(old)
-        return StageVerdict(seq, info.label, info.place.line, verdict, reason, cost)
+        taken = cost if verdict == "reused" else self._taken(index)
+        return StageVerdict(seq, info.label, info.place.line, verdict, reason, cost, taken)
 
     @property
     def _stages(self) -> tuple[StagePlan, ...]:
@@ -198,10 +205,38 @@ class Rehearsal:
         return any(path.startswith(paths) for group in (known, open_now) for path in group)
 
     def _cost(self, index: int) -> float | None:
-        """What a stage's calls cost, those of pipelines nested in it included."""
-        root = f"{self.order.pipeline}/{index}"
-        inside = [d for d in self._stored.stages if d["path"] == root or d["path"].startswith((f"{root}/", f"{root}#"))]
-        return _total(call["cost"] for d in inside for call in d.get("news", {}).get("calls", ()))
+        """What a stage's calls cost, those of pipelines nested in it included.
+
+        Of times that it has not ended the trace knows nothing yet, or a part; there the journal's records tell.
+        """
+        ended = {entry["path"] for entry in self._entries(index)}
+        stages = (document for document in self._stored.stages if _outermost(document["path"]) in ended)
+        calls = [call["cost"] for document in stages for call in document.get("news", {}).get("calls", ())]
+        place = f"{self.order.pipeline}/{index}"
+        open_ = (entry for entry in self._stored.records if _outermost(entry.path) not in ended)
+        return _total([*calls, *_spent_in(place, open_)])
+
+    def _taken(self, index: int) -> float | None:
+        """What the calls cost that a stage takes from the old journal."""
+        taken = (entry for entry in self.order.journal if entry.reused)
+        return _total(_spent_in(f"{self.order.pipeline}/{index}", taken))
+
+
+def _outermost(path: str) -> str:
+    """The time that a stage of the pipeline itself ran, around what stands at a path."""
+    return "/".join(path.split("/", 2)[:2])
+
+
+def _spent_in(place: str, records: Iterable[EffectRecord]) -> Iterator[float | None]:
+    """What each of the calls at a stage has cost, all times that it ran."""
+    for charge in charges(entry for entry in records if _outermost(entry.path).partition("#")[0] == place):
+        usd = Use.from_json(charge).usd
+        yield None if usd is None else float(usd)
+
+
+def _left(stage: StageVerdict) -> float | None:
+    """What of a stage's cost is paid again."""
+    return None if stage.cost is None or stage.taken is None else max(0.0, stage.cost - stage.taken)
 
 
 def _aligned(before: list[str], now: list[str]) -> Iterator[tuple[str, range, range]]:

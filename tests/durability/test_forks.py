@@ -126,8 +126,10 @@ async def test_an_edit_runs_its_stage_and_all_after_it_anew(
     text = PROGRAM.replace(old, new, 1)
     assert text != PROGRAM
     before = project.bytes_of("old")
+    paid = project.store.load("old").to_json()["context"]["meta"]["cost"]
     result, plan = await fork(project, text, "old")
     assert (result.status, asked(result)) == ("completed", anew)
+    assert (plan.again, plan.saved) == pytest.approx((paid * len(anew) / 5, paid * (5 - len(anew)) / 5))
     assert result.run_id != "old"
     edited = plan.stages[stage - 1]
     assert (edited.verdict, reason in edited.reason) == ("edited after use", True), edited
@@ -153,6 +155,33 @@ async def test_what_is_taken_costs_nothing_and_says_so(project: Project) -> None
     assert last["cost"] == result.context.meta["cost"] == pytest.approx(stored["cost"] / 5)
     assert plan.saved == pytest.approx(stored["cost"] * 4 / 5)
     assert plan.again == pytest.approx(stored["cost"] / 5)
+
+
+ITEMS = (
+    "agent A [openai/gpt-4o-mini]\nagent B [openai/gpt-4o-mini]\n"
+    'pipeline Main(xs: Array) -> Any:\n  xs |> A.first("First") |* each(x in xs) => One(x) |> A.last("Last")\n'
+    'pipeline One(x: Any) -> Any:\n  x |> A.one("One {{x}}") |> B.two("Two") |! yield("Is {{x}} right?")\n'
+)
+
+
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize(
+    ("edit", "again", "saved"),
+    [(("Last", "Last!"), 0, 7), (("One {{", "One! {{"), 6, 1), (("First", "First!"), 7, 0)],
+)
+async def test_what_items_that_still_wait_have_cost_is_saved_or_paid_again(
+    edit: tuple[str, str], again: int, saved: int, killed: bool, tmp_path: Path
+) -> None:
+    usage = {"usage": {"input": 1000, "output": 100}}
+    said = ("A.first", "A.one", "B.two", "A.last")
+    project = Project(tmp_path, {name: {"replies": [{"reply": "said", **usage}], "repeat": True} for name in said})
+    paused = await project.run(ITEMS, {"xs": ["a", "b", "c"]}, run_id="old")
+    each = paused.context.meta["cost"] / 7
+    if killed:
+        project.cut("old", lambda line: line["t"] != "status")
+    result, plan = await fork(project, ITEMS.replace(*edit), "old")
+    assert (plan.again, plan.saved) == pytest.approx((again * each, saved * each))
+    assert result.context.meta["cost"] == pytest.approx(again * each)
 
 
 async def test_a_stage_that_was_not_reached_may_change_freely(project: Project) -> None:
