@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import AsyncIterator, Callable
 from datetime import date
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import docx
@@ -300,6 +301,10 @@ def archive(**parts: bytes) -> bytes:
 
 
 BOMB = "<!DOCTYPE a [<!ENTITY b 'ha'><!ENTITY c '&b;&b;'>]><a>&c;</a>"
+NOISE = Random(1).randbytes(1_100_000).hex()
+"""So little can be packed of this that its archive is no bomb."""
+LATE_BOMB = f"<!--{NOISE[: 2**20 - 8]}-->{BOMB}<!--{NOISE}-->".encode()
+"""Its declaration begins in the first megabyte and ends in the second."""
 
 
 @pytest.mark.parametrize("kind", ["docx", "xlsx", "pptx"])
@@ -309,10 +314,11 @@ BOMB = "<!DOCTYPE a [<!ENTITY b 'ha'><!ENTITY c '&b;&b;'>]><a>&c;</a>"
         (archive(word__document_xml=b"\0" * 8_000_000), "is a zip bomb: word/document.xml"),
         (archive(word__document_xml=BOMB.encode()), "declares XML entities (word/document.xml)"),
         (archive(word__document_xml=BOMB.encode("utf-16")), "declares XML entities"),
+        (archive(word__document_xml=LATE_BOMB), "declares XML entities"),
         (archive(**{f"x{n}": b"" for n in range(10_001)}), "has 10,001 parts"),
         (archive(x=b""), "cannot be read; it is damaged, or no"),
     ],
-    ids=["bomb", "entities", "entities in UTF-16", "parts", "empty"],
+    ids=["bomb", "entities", "entities in UTF-16", "entities behind a long comment", "parts", "empty"],
 )
 def test_office_files_that_would_do_harm_are_refused(kind: str, data: bytes, said: str) -> None:
     assert said in documents_reading.take_apart(data, kind, tables=True)["error"]
@@ -326,6 +332,21 @@ def test_archives_that_unpack_to_too_much_are_refused(monkeypatch: pytest.Monkey
 def test_sheets_with_too_many_cells_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents_formats, "MAX_CELLS", 5)
     assert "has more than 5 cells" in documents_reading.take_apart(sheet(), "xlsx", tables=False)["error"]
+
+
+def test_a_lost_cell_far_away_does_not_make_a_sheet_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_formats, "MAX_CELLS", 1000)
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["B2"], book.active["Z200"] = "first", "second", "lost"
+    assert documents_reading.take_apart(saved(book), "xlsx", tables=True)["tables"] == [
+        [["first"], [None, "second"], [*[None] * 25, "lost"]]
+    ]
+
+
+def test_a_ragged_table_is_refused_before_its_gaps_are_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents_formats, "MAX_CELLS", 50)
+    data = b"a,b,c,d,e,f,g,h\n" + b"1\n" * 10
+    assert "has more than 50 cells" in documents_reading.take_apart(data, "csv", tables=False)["error"]
 
 
 async def test_nothing_outside_the_folder_is_read(papers: Documents, folder: Path, tmp_path_factory: Any) -> None:
@@ -344,7 +365,10 @@ async def test_a_document_that_takes_too_long_is_given_up_with_its_process(folde
     await papers.close()
 
 
-async def test_a_cancelled_call_ends_its_process(papers: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["read", "pages", "chunks", "tables"])
+async def test_a_cancelled_call_ends_its_process(
+    papers: Documents, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
     started: list[asyncio.subprocess.Process] = []
     begun = asyncio.Event()
     create = asyncio.create_subprocess_exec
@@ -355,7 +379,7 @@ async def test_a_cancelled_call_ends_its_process(papers: Documents, monkeypatch:
         return started[-1]
 
     monkeypatch.setattr(documents.asyncio, "create_subprocess_exec", watched)
-    task = asyncio.create_task(papers.call("tables", {"path": "contract.pdf"}))
+    task = asyncio.create_task(papers.call(method, {"path": "contract.pdf"}))
     await begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -98,7 +98,11 @@ def _counted(rows: Iterable[list[Any]]) -> Iterator[list[Any]]:
 
 
 def _trimmed(rows: Iterable[list[Any]]) -> Rows:
-    """Rows without what is empty at their ends, and without empty rows at the end."""
+    """Rows without what is empty at their ends, and without empty rows at the end.
+
+    Where a lost cell far away makes a table too large to be written down, all empty rows go. Raises UnreadableError
+    where it still is.
+    """
     kept: Rows = []
     for row in rows:
         while row and row[-1] is None:
@@ -106,6 +110,11 @@ def _trimmed(rows: Iterable[list[Any]]) -> Rows:
         kept.append(row)
     while kept and not kept[-1]:
         kept.pop()
+    width = max(map(len, kept), default=0)
+    if len(kept) * width > MAX_CELLS:
+        kept = [row for row in kept if row]
+    if len(kept) * width > MAX_CELLS:
+        raise UnreadableError(f"has more than {MAX_CELLS:,} cells in a sheet")
     return kept
 
 

@@ -14,6 +14,7 @@ MAX_PARTS: Final = 10_000
 _SMALL: Final = 1024 * 1024
 _CODES: Final = ("ascii", "utf-16-le", "utf-16-be")
 _ENTITIES: Final = [mark.encode(code) for mark in ("<!DOCTYPE", "<!ENTITY") for code in _CODES]
+_LONGEST: Final = max(map(len, _ENTITIES))
 
 
 class UnreadableError(Exception):
@@ -37,8 +38,16 @@ def check_archive(data: bytes) -> None:
     if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
         raise UnreadableError(f"unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
     for part in parts:
-        if part.filename.lower().endswith((".xml", ".rels", ".vml")):
-            with archive.open(part) as file:
-                head = file.read(_SMALL)  # a declaration of entities stands before anything else
-            if any(mark in head for mark in _ENTITIES):
-                raise UnreadableError(f"declares XML entities ({part.filename[:80]}), which no Office file does")
+        if part.filename.lower().endswith((".xml", ".rels", ".vml")) and _declares_entities(archive, part):
+            raise UnreadableError(f"declares XML entities ({part.filename[:80]}), which no Office file does")
+
+
+def _declares_entities(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bool:
+    """Whether a declaration stands anywhere in a part: comments of any length may come before it."""
+    with archive.open(part) as file:
+        piece = b""
+        while more := file.read(_SMALL):
+            piece = piece[-_LONGEST:] + more
+            if any(mark in piece for mark in _ENTITIES):
+                return True
+    return False
