@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halo_lang import catalog
 from halo_runtime.errors import ConfigError, ToolError
 from halo_runtime.json_types import Json
 from halo_runtime.tools import tool_factory
@@ -184,16 +185,42 @@ async def test_a_lock_that_stays_held_is_an_error_that_may_be_tried_again(tmp_pa
     holder.close()
 
 
-async def test_waiting_for_a_lock_can_be_cancelled(tmp_path: Path) -> None:
+CALLS: dict[str, dict[str, Json]] = {
+    "get": {"key": "a"},
+    "set": {"key": "a", "value": 2},
+    "delete": {"key": "a"},
+    "list": {},
+    "incr": {"key": "a"},
+    "cas": {"key": "a", "expected": 1, "value": 2},
+}
+"""Each method, as one that changes something."""
+
+
+def test_every_method_of_the_catalogue_is_tried() -> None:
+    entry = catalog.provider("KV")
+    assert entry is not None
+    assert {method.name for method in entry.methods} == set(CALLS)
+
+
+@pytest.mark.parametrize("method", CALLS)
+async def test_every_method_can_be_cancelled_while_it_waits_for_a_lock(tmp_path: Path, method: str) -> None:
     await one_call(tmp_path / "kv.db", "set", key="a", value=1)
     holder = sqlite3.connect(tmp_path / "kv.db", isolation_level=None)
-    holder.execute("BEGIN IMMEDIATE")
+    holder.execute("BEGIN EXCLUSIVE")
     store = KeyValueStore(tmp_path / "kv.db", "", lock_seconds=3600)
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(store.call("incr", {"key": "n"}), 0.05)
+        await asyncio.wait_for(store.call(method, CALLS[method]), 0.02)
     holder.close()
-    assert await store.call("incr", {"key": "n"}) == 1
+    assert await store.call("get", {"key": "a"}) == 1
     await store.close()
+
+
+@pytest.mark.parametrize("method", CALLS)
+async def test_every_method_fails_where_the_file_is_none(tmp_path: Path, method: str) -> None:
+    (tmp_path / "kv.db").write_text("this is somebody's diary, and it is longer than a header\n" * 50)
+    with pytest.raises(ToolError, match="it is no key-value file; move it away"):
+        await one_call(tmp_path / "kv.db", method, **CALLS[method])
+    assert (tmp_path / "kv.db").read_text().startswith("this is somebody's diary")
 
 
 async def test_a_long_row_of_reads_lets_others_work(store: KeyValueStore) -> None:
@@ -232,13 +259,6 @@ async def test_reads_beside_writes_and_a_lock_of_another_process_find_what_is_th
 async def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"the folder .*nowhere does not exist; create it"):
         await one_call(tmp_path / "nowhere" / "kv.db", "get", key="a")
-
-
-async def test_a_file_that_is_no_store_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "kv.db").write_text("this is somebody's diary, and it is longer than a header\n" * 50)
-    with pytest.raises(ToolError, match="it is no key-value file; move it away"):
-        await one_call(tmp_path / "kv.db", "set", key="a", value=1)
-    assert (tmp_path / "kv.db").read_text().startswith("this is somebody's diary")
 
 
 async def test_a_folder_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:

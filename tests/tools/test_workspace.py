@@ -477,6 +477,30 @@ async def test_a_cancelled_change_changes_nothing_afterwards(
     assert contents(room) == before
 
 
+@pytest.mark.parametrize(
+    ("method", "args"),
+    [("read", {"path": "note.txt"}), ("list", {}), ("glob", {"pattern": "*"}), ("stat", {"path": "note.txt"})],
+)
+async def test_a_call_that_reads_can_be_cancelled(
+    desk: Workspace, monkeypatch: pytest.MonkeyPatch, method: str, args: dict[str, Any]
+) -> None:
+    begun, go_on, opened = threading.Event(), threading.Event(), workspace.Root.open
+
+    def slow(*given: Any) -> Any:
+        begun.set()
+        go_on.wait(20)
+        return opened(*given)
+
+    monkeypatch.setattr(workspace.Root, "open", slow)
+    task = asyncio.create_task(desk.call(method, args))
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await desk.call(method, args) is not None
+
+
 async def test_a_workspace_that_others_change_is_waited_for_and_not_for_ever(
     desk: Workspace, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
