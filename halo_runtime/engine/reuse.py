@@ -1,14 +1,15 @@
 """What a run takes from the run that it continues, with the program as it is now (spec 3.2).
 
 The new run walks its own program. While every stage it comes to is made as it was and gets what it got, results are
-taken from the old journal; from the first stage that differs nothing is. Only what is not taken costs anything.
+taken from the old journal; from the first stage that differs nothing is. Items and arms of one block do not come after
+each other, so each is taken as far as it is as it was. Only what is not taken costs anything.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from halo_lang.records import record
 from halo_runtime.engine.approvals import APPROVE, approves
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _ANSWERS: Final = ("human", "event")
 _ITEM: Final = re.compile(r"item\d+")
+_Tree: TypeAlias = "dict[str, _Tree]"
+"""Paths by their names, the outermost first; an end is a stage that differs."""
+_BESIDE: Final = re.compile(r"(item|arm)\d+")
 _STAGE: Final = re.compile(r"\d+(#\d+)?|item\d+|arm\d+")
 _REPEATED: Final = ("PolicyViolation", "StepLimitError", "SchemaValidationError")
 """Failures that come of what a model said: the same reply would fail again, so it is asked anew."""
@@ -83,7 +87,7 @@ class Reuse:
         """Paths of stages that came out as they had, nothing done anew."""
         self._fingerprints = fingerprints
         self._at = at
-        self._over = False
+        self._differing: _Tree = {}
         self._reuse_answers = reuse_answers
         self._taken = taken
         self._entered: dict[str, tuple[str, StagePlan]] = {}
@@ -97,7 +101,7 @@ class Reuse:
 
     def enter(self, path: str, pipeline: str, stage: StagePlan, input_sha256: str) -> None:
         """A stage begins: see whether it is what it was."""
-        if self._over:
+        if self._is_over(path):
             return
         self._entered[path] = (pipeline, stage)
         index = stage.info.index
@@ -112,15 +116,18 @@ class Reuse:
 
     def leave(self, path: str) -> None:
         """A stage has ended."""
-        if not self._over and self._reaches(path):
+        if not self._is_over(path) and self._reaches(path):
             self.reused.append(path)
 
     def _stop(self, path: str, reason: str) -> None:
         """Nothing is taken from here on. What the old run had not come to may change freely."""
-        self._over = True
+        node = self._differing
+        for name in path.split("/"):
+            node = node.setdefault(name, {})
+        node.clear()
         pipeline, stage = self._entered[path]
         used = path in self.past.stages or any(_is_inside(record.path, path) for record in self.records)
-        if used:
+        if used and self.difference is None:
             info = stage.info
             self.difference = Difference(path, pipeline, info.index, info.label, info.place.line, reason)
 
@@ -129,7 +136,7 @@ class Reuse:
     def take(self, path: str, kind: EffectKind, asked: str) -> EffectRecord | None:
         """The old record of an effect that is asked for in the same way; None where it must be done."""
         found = self._by_path.get(path)
-        if found is None or self._over:
+        if found is None or self._is_over(path):
             return self._answer_again(path, asked) if kind in _ANSWERS else None
         if found.kind != kind or found.request_sha256 != asked:
             self._stop(self._stage_around(path), "what it asks for changed")
@@ -139,21 +146,40 @@ class Reuse:
 
     def has(self, path: str) -> bool:
         """Whether there is an old record of an effect that has not been come to, which may fit or not."""
-        return not self._over and path in self._by_path
+        return path in self._by_path and not self._is_over(path)
 
     def done_anew(self, path: str) -> None:
         """The new run has an effect of its own at a path: it was not taken, so nothing after it is."""
-        if path in self._by_path and not self._over:
+        if path in self._by_path and not self._is_over(path):
             self._stop(self._stage_around(path), "what it asks for changed")
 
     def in_doubt(self, path: str) -> bool:
         """Whether an effect of the same stage had begun in the old run, and nothing is known of its end."""
-        return not self._over and path in self.past.begun and self._reaches(path)
+        return path in self.past.begun and not self._is_over(path) and self._reaches(path)
 
     def former(self, path: str) -> Json | Missing:
         """The answer that the question at a path had in the old run."""
         found = self._asked.get(path)
         return MISSING if found is None or found.outcome != "done" else found.result
+
+    def _is_over(self, path: str) -> bool:
+        """Whether something at a path comes after a stage that differs, or is in it.
+
+        Items and arms of one block come after none of each other. Takes as long as the path is deep: each of many
+        items may differ.
+        """
+        if not self._differing:
+            return False
+        node = self._differing
+        for name in path.split("/"):
+            if not node:
+                return True
+            if name not in node or len(node) > 1:
+                beside = _BESIDE.fullmatch(name) and _BESIDE.fullmatch(next(iter(node)))
+                if name not in node or not beside:
+                    return not beside
+            node = node[name]
+        return True
 
     def _stage_around(self, path: str) -> str:
         return next(place for place in _places_around(path) if place in self._entered)

@@ -167,7 +167,7 @@ ITEMS = (
 @pytest.mark.parametrize("killed", [False, True])
 @pytest.mark.parametrize(
     ("edit", "again", "saved"),
-    [(("Last", "Last!"), 0, 7), (("One {{", "One! {{"), 6, 1), (("First", "First!"), 7, 0)],
+    [(("Last", "Last!"), 0, 7), (("Two", "Two!"), 3, 4), (("One {{", "One! {{"), 6, 1), (("First", "First!"), 7, 0)],
 )
 async def test_what_items_that_still_wait_have_cost_is_saved_or_paid_again(
     edit: tuple[str, str], again: int, saved: int, killed: bool, tmp_path: Path
