@@ -71,13 +71,27 @@ def _needs(program: Program) -> Iterator[tuple[str, str]]:
     for declaration in program.declarations:
         if isinstance(declaration, nodes.Provider):
             spec = catalog.provider(declaration.provider.text)
-            if spec is not None and spec.extra is not None:
-                yield spec.extra, f"{declaration.kind} {declaration.name.text} : {spec.name}"
+            extra = None if spec is None else spec.extra or _asked_by_a_setting(spec, declaration.args)
+            if spec is not None and extra is not None:
+                yield extra, f"{declaration.kind} {declaration.name.text} : {spec.name}"
         elif isinstance(declaration, nodes.Policy):
             for use in declaration.rules:
                 rule = catalog.rule(use.name.text)
                 if rule is not None and rule.extra is not None:
                     yield rule.extra, f"policy {declaration.name.text} : {rule.name}"
+
+
+def _asked_by_a_setting(spec: catalog.ProviderSpec, args: tuple[nodes.Argument, ...]) -> str | None:
+    """The extra that a setting asks for which the program says in words; what the environment says is seen later."""
+    if spec.extra_where is None:
+        return None
+    extra, setting, beginning = spec.extra_where
+    place = next(place for place, parameter in enumerate(spec.config.parameters) if parameter.name == setting)
+    for index, argument in enumerate(args):
+        is_meant = index == place if argument.name is None else argument.name.text == setting
+        if is_meant and isinstance(argument.value, nodes.String) and argument.value.value.startswith(beginning):
+            return extra
+    return None
 
 
 def _is_there(package: str) -> bool:

@@ -16,7 +16,8 @@ class ProviderSpec:
     """What `tool Name : Provider(config)` may say and what can then be called.
 
     `open_methods`: a name that is not listed is a path or comes from the server, so it is never unknown (HL301).
-    `extra` is the package extra that brings what it needs, None when a bare install has it. `changes_if` is the
+    `extra` is the package extra that brings what it needs, None when a bare install has it; `extra_where` is an extra
+    that is needed only where a setting begins with a text: extra, setting, text. `changes_if` is the
     setting, with its value, without which nothing can be changed; None where nothing needs to be allowed. `listed`: the
     provider asks its server which methods there are when they are offered to a model (`SelfDescribing`). `unasked` are
     the methods that `tools: auto` does not offer: what the engine does by itself where such a tool is equipped.
@@ -31,6 +32,7 @@ class ProviderSpec:
     aliases: tuple[str, ...] = ()
     open_methods: Method | None = None
     extra: str | None = None
+    extra_where: tuple[str, str, str] | None = None
     changes_if: tuple[str, bool] | None = None
     notifies: bool = False
     listed: bool = False

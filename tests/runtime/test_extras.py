@@ -46,8 +46,23 @@ def test_the_project_file_has_them_all() -> None:
     assert set(extras.PACKAGES) == set(project["optional-dependencies"]) - {"all", "dev", "docs", "bench"}
 
 
+@pytest.mark.parametrize(
+    ("settings", "needed"),
+    [
+        ('"postgresql://localhost/shop"', ["postgres"]),
+        ('readOnly: false, url: "postgres://localhost/shop"', ["postgres"]),
+        ('"sqlite:///shop.db"', []),
+        ("Env.DATABASE_URL", []),
+    ],
+)
+def test_an_extra_may_depend_on_a_setting(bare: None, settings: str, needed: list[str]) -> None:
+    found = extras.lacking(halo_lang.parse(f"tool Shop : SQL({settings})\n"))
+    assert [lacking.extra for lacking in found] == needed
+
+
 def test_every_extra_of_the_catalogue_is_known() -> None:
     asked = {entry.extra for entry in (*catalog.providers(), *catalog.rules())} - {None}
+    asked |= {entry.extra_where[0] for entry in catalog.providers() if entry.extra_where is not None}
     assert asked <= set(extras.PACKAGES)
 
 

@@ -198,3 +198,13 @@ def test_settings_that_cannot_work_are_told_first(settings: dict[str, Any], prob
 async def test_a_missing_token_that_the_program_names_is_told_before_the_run() -> None:
     with pytest.raises(ConfigError, match="tool Repo: the environment variable GITHUB_TOKEN is not set"):
         await play(f"{DECLARED}pipeline Main(x: Any) -> Result: |> Repo.get_repo()", {})
+
+
+async def test_trying_a_repository_needs_an_answer_as_github_gives_it() -> None:
+    async with FakeGitHub() as server:
+        tool = opened(server)
+        assert "acme/api, which the token may" in await tool.probe()
+        server.answer(Answer(body=b'{"path": "/repos/acme/api"}'))
+        with pytest.raises(ToolError, match="did not answer as GitHub does"):
+            await tool.probe()
+        await tool.close()

@@ -207,6 +207,7 @@ SQL = ProviderSpec(
     _SQL_METHODS,
     "A PostgreSQL database, or an SQLite file by `sqlite:///file`.",
     'tool CoreDB : SQL("sqlite:///data.db")',
+    extra_where=("postgres", "url", "postgres"),
     changes_if=("readOnly", False),
 )
 

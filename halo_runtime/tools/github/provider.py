@@ -82,9 +82,11 @@ class GitHub:
             raise SERVICE.unreadable(request)
         if self._repo is None:
             return f"{urlsplit(self._base).netloc} answers{'' if self._token else ', without a token'}"
-        may = document.get("permissions")
+        name, may = document.get("full_name"), document.get("permissions")
+        if not isinstance(name, str):
+            raise SERVICE.unreadable(request)
         pushes = is_object(may) and may.get("push") is True
-        return f"{document.get('full_name')}, which the token may {'change' if pushes else 'read'}"
+        return f"{name}, which the token may {'change' if pushes else 'read'}"
 
     async def close(self) -> None:
         """Close the connections."""
