@@ -186,3 +186,18 @@ def test_a_cell_says_how_many_events_it_leaves_out() -> None:
         (one,) = ledger.report().agents
         assert (one.channels[0].count, len(one.channels[0].shown)) == (12, 10)
         assert len(cell(ledger.report(ids=None), "S→M")) == 12
+
+
+@pytest.mark.parametrize(
+    ("behind", "level"), [(3, 3), (4, 2)], ids=["an act that was sensed for", "an act for nothing"]
+)
+def test_initiative_needs_something_sensed_or_remembered_however_far_behind(behind: int, level: int) -> None:
+    with Ledger.in_memory() as ledger:
+        step(ledger, "observe")
+        step(ledger, "remember")
+        step(ledger, "act", 1, 2, session="s2")
+        step(ledger, "act")
+        step(ledger, "act", behind, trigger="self")
+        report = ledger.report()
+    assert cell(report, "Self-initiated action") == [f"e5 ← e{behind}"]
+    assert report.agents[0].level.number == level
