@@ -51,7 +51,7 @@ class Tally:
                 self.items += 1
             else:
                 self.stages += 1
-        elif isinstance(event, ModelResponded):
+        elif isinstance(event, ModelResponded) and not _is_unasked(event):
             self._add_call(event)
 
     def figures(self) -> list[str]:
@@ -66,10 +66,16 @@ class Tally:
     def _add_call(self, event: ModelResponded) -> None:
         self.calls += 1
         self.tokens += event.tokens.get("total") or 0
-        if event.cost is None and event.error is None:
+        if event.cost is None and (event.error is None or event.tokens):
             self.cost = None
         elif self.cost is not None and event.cost is not None:
             self.cost += Decimal(event.cost)
+
+
+def _is_unasked(event: ModelResponded) -> bool:
+    """Whether a request was refused before any model was asked."""
+    refused = event.error is not None and event.error.get("type") in ("PolicyViolation", "ReplayMiss")
+    return refused and not event.tokens
 
 
 def describe(event: RunEvent) -> str | None:

@@ -12,6 +12,7 @@ from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.directives import Directives
 from halo_runtime.engine.guards import BoundRule
 from halo_runtime.errors import PolicyViolation
+from halo_runtime.models.base import Usage
 from halo_runtime.policies.pace import MaxLatency, RateLimit
 
 Result = TypeVar("Result")
@@ -46,7 +47,9 @@ async def held_to(rules: Sequence[BoundRule], what: str, work: Awaitable[Result]
         if not timer.expired():
             raise
         allowed = f"policy {bound.policy}, rule {bound.text} allows"
-        raise PolicyViolation(f"{what} took longer than the {seconds:g} s that {allowed}") from None
+        late = PolicyViolation(f"{what} took longer than the {seconds:g} s that {allowed}")
+        late.usage = Usage()  # the service may have been at work on it, as where a time limit ran out
+        raise late from None
 
 
 def with_latency(rules: Sequence[BoundRule], directives: Directives) -> Directives:

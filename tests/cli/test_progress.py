@@ -70,8 +70,12 @@ def finished(path: str = "Main/0", kind: str = "pipe", outcome: str = "completed
     return StageFinished("r", path, kind, "|> Bot.reply", 4, outcome, "value")
 
 
-def responded(cost: str | None = "0.0012", error: JsonObject | None = None) -> ModelResponded:
-    tokens = {"input": 100, "output": 20, "total": 120}
+USED: JsonObject = {"input": 100, "output": 20, "total": 120}
+
+
+def responded(
+    cost: str | None = "0.0012", error: JsonObject | None = None, tokens: JsonObject = USED
+) -> ModelResponded:
     return ModelResponded("r", "p", "Bot", "reply", "text", tokens, cost, 5.0, error)
 
 
@@ -132,10 +136,21 @@ def test_one_unknown_price_makes_the_cost_unknown() -> None:
     assert tally.figures()[-1] == "cost unknown"
 
 
-def test_a_failed_call_without_a_price_leaves_the_cost_known() -> None:
+def test_a_failed_call_that_used_nothing_leaves_the_cost_known_and_one_that_did_does_not() -> None:
     tally = Tally()
-    tally.add(responded(cost=None, error={"type": "ModelError"}))
-    assert tally.figures() == ["1 call", "120 tokens"]
+    tally.add(responded(cost=None, tokens={}, error={"type": "ModelError"}))
+    assert tally.figures() == ["1 call"]
+    tally.add(responded(cost=None, error={"type": "TimeoutExceeded"}))
+    assert tally.figures() == ["2 calls", "120 tokens", "cost unknown"]
+
+
+@pytest.mark.parametrize("kind", ["PolicyViolation", "ReplayMiss"])
+def test_what_no_model_was_asked_is_no_call(kind: str) -> None:
+    tally = Tally()
+    tally.add(responded(cost=None, tokens={}, error={"type": kind}))
+    assert tally.figures() == []
+    tally.add(responded(error={"type": kind}))  # one that took longer than a policy allows
+    assert tally.figures()[0] == "1 call"
 
 
 def test_the_summary_names_status_figures_and_time() -> None:

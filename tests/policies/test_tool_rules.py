@@ -218,6 +218,9 @@ def test_a_call_that_takes_longer_than_the_policy_allows_is_cancelled_and_not_re
     assert type(result.error).__name__ == "PolicyViolation"
     assert "longer than the 0.02 s that policy Guard, rule MaxLatency(20ms) allows" in str(result.error)
     assert (len(model.requests), cancelled) == (1, ["request"])
+    [call] = result.context.meta["calls"]
+    assert call["tokens"]["input"] > 0  # the service was at work on it
+    assert (call["estimated"], call["attempts"], call["cost"] > 0) == (True, 1, True)
 
 
 class TickingClock(FakeClock):
