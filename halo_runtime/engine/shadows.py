@@ -82,19 +82,19 @@ async def _run(
 ) -> None:  # fmt: skip
     redact = frame.run.redactor
     try:
-        reply = await _ask(frame, path, agent, request, messages, guarded)
+        reply, model = await _ask(frame, path, agent, request, messages, guarded)
     except HaloError as error:
         line["error"] = redact.text(error.message)
         return
-    price = frame.run.prices.cost(agent.model, reply.usage) if reply.cost is None else reply.cost
+    price = frame.run.prices.cost(model, reply.usage) if reply.cost is None else reply.cost
     line |= {"output": redact.text(reply.text), "error": None, "cost": None if price is None else float(price)}
 
 
 async def _ask(
     frame: Frame, path: str, agent: AgentPlan, request: ModelRequest, messages: tuple[Message, ...],
     guarded: PolicyCall,
-) -> ModelReply:  # fmt: skip
-    """The shadow's reply to the messages, under its own rules."""
+) -> tuple[ModelReply, str]:  # fmt: skip
+    """The shadow's reply to the messages, under its own rules, and the model whose prices hold for it."""
     run = frame.run
     rules = run.rules(agent)
     messages = await examine_messages(frame, path, rules, messages, guarded)
@@ -102,7 +102,8 @@ async def _ask(
 
     async def complete() -> Json:
         reply = await within(agent.directives.timeout, agent.name, run.complete(shadowed, None))
-        return {"reply": reply.to_json()}
+        priced_as = agent.model if run.scripted else shadowed.model
+        return {"reply": reply.to_json(), **({} if priced_as == agent.model else {"priced_as": priced_as})}
 
     def recorded() -> JsonObject:
         return {**shadowed.to_json(), "model": agent.model}
@@ -122,4 +123,4 @@ async def _ask(
     verdict = await examine(frame, path, rules, Examined("output", reply.text, guarded))
     if verdict.reasons:
         raise refuse(verdict.reasons, guarded)
-    return replace(reply, text=verdict.text)
+    return replace(reply, text=verdict.text), document.get("priced_as", agent.model)

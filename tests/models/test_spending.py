@@ -17,6 +17,7 @@ from halo_runtime import Journal, Price, RunResult, Runtime
 from halo_runtime.engine.events import ModelResponded, RunEvent
 from halo_runtime.errors import PolicyViolation
 from halo_runtime.models import connections
+from halo_runtime.store.files import FileRunStore
 from tests.fakes import anthropic_server, openai_server
 from tests.fakes.services import MADE, READ, SERVICES, Kit, Turn
 from tests.fakes.wire import Answer, FakeService, reply
@@ -248,6 +249,54 @@ async def test_a_call_whose_time_ran_out_settles_with_an_estimate(streams: bool)
     first, second = result.output
     assert (first["error"]["type"], second["error"]["type"]) == ("TimeoutExceeded", "PolicyViolation")
     assert result.context.meta["tokens"] == tokens(GIVEN, 100 if streams else 0)
+
+
+# --- another model ----------------------------------------------------------------------------------------------------
+
+TWO_CALLS = """\
+@retry(2, 1ms)
+agent Bot [%s]
+@checkpoint
+pipeline Main(text: String) -> String:
+  text |> Bot.first() |> Bot.second()
+"""
+
+
+async def test_what_was_paid_stays_paid_where_another_model_takes_over(tmp_path: Path) -> None:
+    """One try came to nothing, one reply came, and the run was stopped in the next call."""
+    ollama, program = KITS["ollama"], halo_lang.parse(TWO_CALLS % OPENAI.model)
+    store = FileRunStore(tmp_path)
+    async with OPENAI.start() as server, ollama.start() as other:
+        OPENAI.order(server, Turn(""), Turn("First."), streams=False)
+        server.answer(Answer(hang=True))
+        before = Runtime(env=OPENAI.env(server), store=store)
+        running = asyncio.create_task(before.run(program, "Main", {"text": "hi"}, run_id="r"))
+        await server.hanging.wait()
+        before.stop("r")
+        stopped = await running
+        await before.close()
+        after = Runtime(env=ollama.env(other), store=store, model=ollama.model)
+        result = await after.resume("r")
+        await after.close()
+    first, second = result.context.meta["calls"]
+    assert first["attempts"] == 2
+    assert first["cost"] == line(stopped)["cost"] == pytest.approx(2 * (READ * 2.5 + MADE * 10) / 1e6)
+    assert second["modelUsed"] == "llama3:8b"
+    assert result.context.meta["cost"] == stopped.context.meta["cost"]  # Ollama costs nothing
+
+
+async def test_a_shadow_costs_what_the_model_costs_that_is_asked() -> None:
+    shadowed = "agent Twin [openai/gpt-4o]\n@shadow(Twin)\n" + PROGRAM.removeprefix("%s\n@retry(2, 1ms)\n")
+    program = halo_lang.parse((shadowed % ("openai/gpt-4o", "")).replace("Bot.say", "Twin.say"))
+    costs: list[Any] = []
+    for kit in (OPENAI, KITS["ollama"]):
+        async with kit.start() as server:
+            kit.order(server, Turn("Yes."), Turn("Yes."), streams=False)
+            runtime = Runtime(env=kit.env(server), model=kit.model)
+            result = await runtime.run(program, "Main", {"text": "hi"})
+            await runtime.close()
+        costs.append(result.context.meta["shadow"][0]["cost"])
+    assert costs == [pytest.approx((READ * 2.5 + MADE * 10) / 1e6), 0]
 
 
 # --- loops ------------------------------------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ class Conversation:
                 self.figures.not_tried()
             reused = run.effects.was_reused(place)
             spent = None if error.usage is None else spent_in_vain(request, error.usage, self._price)
+            if spent is not None and kept is not None and kept.charge is not None:
+                spent = replace(spent, usd=Use.from_json(kept.charge).usd)  # of the model that was asked then
             if spent is not None and not reused:
                 self.figures.spent(spent)
             self._failed(place, run.redactor.json(error_to_json(error)), spent, reused=replayed or reused)
@@ -270,7 +272,7 @@ class Conversation:
 
     def _price_in(self, document: JsonObject) -> PriceOf:
         """The prices that hold for a reply: those of the model that was asked, be it asked now or when recorded."""
-        model = document.get("priced_as", self.priced_as)
+        model = document.get("priced_as", self.call.agent.model)
         return lambda usage: self.frame.run.prices.cost(model, usage)
 
     @property
