@@ -145,7 +145,7 @@ def judged(
     """Hold what came of a killed run against the run that nobody killed."""
     recorded = {moment.path for moment in before if moment.boundary == "recorded"}
     done_before, done_after = _done(before), _done(after)
-    problems = _differing(outcome, right.outcome)
+    problems = _differing(outcome, right.outcome, may_cost_more=_under_way(before))
     problems += [f"{path} was recorded, and done again" for path in done_after if path in recorded]
     twice = (Counter(done_before) + Counter(done_after)).items()
     return Killed(
@@ -159,13 +159,20 @@ def judged(
     )
 
 
-def _differing(outcome: JsonObject, right: JsonObject) -> list[str]:
+def _differing(outcome: JsonObject, right: JsonObject, *, may_cost_more: bool = False) -> list[str]:
     """What of a run's outcome is not as it should be."""
     return [
         f"{said} differs: {compact(outcome.get(name)):.80}, not {compact(right[name]):.80}"
         for name, said in _SAID.items()
         if outcome.get(name) != right[name]
+        and not (name == "cost" and may_cost_more and (outcome.get(name) or 0) > (right[name] or 0))
     ]
+
+
+def _under_way(before: tuple[Moment, ...]) -> bool:
+    """Whether a request to a model was under way when the process died: it has been paid for, so it counts."""
+    requests = sum(moment.boundary == "request" for moment in before)
+    return requests > sum(moment.boundary == "recorded" and moment.kind == "model" for moment in before)
 
 
 def _lost(diary: Diary, number: int, reason: str) -> Killed:

@@ -153,6 +153,13 @@ def test_what_was_recorded_and_is_done_again_does_not_hold() -> None:
     assert judged([done], [done, recorded]) == ()
 
 
+def test_a_request_that_was_under_way_has_been_paid_for() -> None:
+    request, recorded = Moment("request", "Bot.go"), Moment("recorded", "Main/0/try1", "model")
+    assert judged([request], [], cost=1) == ()
+    assert judged([request], [], cost=-1) == ("the cost differs: -1, not 0",)
+    assert judged([request, recorded], [], cost=1) == ("the cost differs: 1, not 0",)
+
+
 def test_another_outcome_does_not_hold() -> None:
     assert judged([Moment("end", "")], [], output="no") == ('the output differs: "no", not "ok"',)
     assert judged([Moment("end", "")], [], head="g", cost=1) == (
@@ -169,6 +176,7 @@ EXAMPLES = {
     "localise": ["LocaliseAll"],
     "minutes": [],
     "research": [],
+    "restock": [],
     "review_with_approval": ["--answer", "decision=publish"],
     "support_triage": [],
     "tour": ["Tour", "--answer", "answer=yes", "--answer", "printer=LP-1"],
