@@ -22,7 +22,7 @@ from halo_runtime import Runtime, ScriptedModel
 from halo_runtime.policies.detection import expanded, find
 from halo_runtime.policies.views import views_of
 
-BESIDE: Final = ("datafog", "phonenumberslite", "python-stdnum")
+BESIDE: Final = ("datafog", "phonenumberslite")
 DATA: Final = Path(__file__).resolve().parents[1] / "tests" / "policies" / "data"
 HALVES: Final = {"tuned on": 0, "held back": 1}
 ALL: Final = expanded(["PII", "Secrets"])
