@@ -55,7 +55,8 @@ def deliver(
         credit |= {"by": None, "how": "expired"}
     asked = request_of(_question(question))
     sha256 = digest(asked if order.edge is None else order.edge.identity(asked))
-    order.journal.append(EffectRecord(question.path, kind, sha256, *outcome, answer=credit))
+    sources = (question.origins, question.guards)
+    order.journal.append(EffectRecord(question.path, kind, sha256, *outcome, *sources, answer=credit))
     return late
 
 

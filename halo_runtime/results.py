@@ -25,7 +25,8 @@ class Interrupt:
     `id` is made of run, structural path and occurrence: distinct, and the same after every resume. `choices` are the
     literals that the program later compares the answer with. Times are ISO 8601 UTC. `former` is the answer that the
     question had in the run that this one continues; MISSING where it had none. `budget` is what a limit is about:
-    policy, rule, unit, limit, spent, and what the next call uses at most.
+    policy, rule, unit, limit, spent, and what the next call uses at most. `origins` and `guards` are the effects that
+    it came from, as an effect's record has them.
     """
 
     id: str
@@ -43,6 +44,8 @@ class Interrupt:
     expires_at: str | None = None
     former: Json | Missing = MISSING
     budget: JsonObject | None = None
+    origins: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
 
     def takes(self, value: Json) -> bool:
         """Whether a value can be its answer: any can, but what is in doubt and a limit have certain answers only."""
@@ -86,7 +89,9 @@ class Interrupt:
 
     def to_stored(self) -> JsonObject:
         """For the journal: also what only the engine needs."""
-        return {**self.to_json(), "runId": self.run_id, "path": self.path, "binding": self.binding}
+        sources = {"origins": list(self.origins), "guards": list(self.guards)}
+        known = {name: found for name, found in sources.items() if found}
+        return {**self.to_json(), "runId": self.run_id, "path": self.path, "binding": self.binding, **known}
 
     @classmethod
     def from_stored(cls, document: JsonObject) -> Interrupt:
@@ -107,6 +112,8 @@ class Interrupt:
             expires_at=document["expiresAt"],
             former=document.get("formerAnswer", MISSING),
             budget=document.get("budget"),
+            origins=tuple(document.get("origins", ())),
+            guards=tuple(document.get("guards", ())),
         )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from halo_lang.catalog.specs import ProviderSpec
     from halo_runtime.cassettes.cassette import Cassette
     from halo_runtime.keeping import Fork, KeptRuns
+    from halo_runtime.ledger.recorder import RunRecorder
     from halo_runtime.preflight import Preflight
     from halo_runtime.preview import CallPreview, FoundCall
     from halo_runtime.probing import Probe
@@ -56,7 +57,7 @@ class Runtime:
     `env` is where `Env.NAME` and the services' keys are read; `model` overrides every agent's model; `replies`
     is a scripted provider that answers for every agent instead of its service; `cassette` keeps what models and tools
     answer, or answers in their place. `store` keeps runs on disk; without one a run can go on as long as the Runtime
-    lives.
+    lives. `recorder` logs what runs do to a ledger.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Runtime:
         clock: Clock | None = None,
         store: FileRunStore | None = None,
         prices: Mapping[str, Price] | None = None,
+        recorder: RunRecorder | None = None,
     ) -> None:
         self._services = Services(
             env=env,
@@ -81,6 +83,7 @@ class Runtime:
             model=model,
             cassette=cassette,
             prices=Prices(prices),
+            recorder=recorder,
         )
         self._engine = Engine(self._services)
         self._remembered = RememberedRuns(self._engine)
@@ -310,6 +313,8 @@ class Runtime:
         await self._services.models.close()
         if self._services.cassette is not None:
             self._services.cassette.close()
+        if self._services.recorder is not None:
+            self._services.recorder.close()
 
     # --- what runs ask of the host ------------------------------------------------------------------------------
 

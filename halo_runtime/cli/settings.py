@@ -16,6 +16,7 @@ from halo_runtime.json_types import Json, JsonObject
 
 if TYPE_CHECKING:
     from halo_runtime.cassettes.cassette import Cassette
+    from halo_runtime.ledger.recorder import RunRecorder
     from halo_runtime.runtime import Runtime
     from halo_runtime.store.files import FileRunStore
     from halo_runtime.store.stored import StoredRun
@@ -34,6 +35,14 @@ _OPTIONS = (
     click.option("--events", is_flag=True, help="Every event as a line of JSON on stderr instead of progress."),
     click.option("--quiet", is_flag=True, help="No progress on stderr, only errors and open questions."),
     click.option("--otel", is_flag=True, help="Send spans to an OpenTelemetry collector, as the OTEL_* variables say."),
+    click.option(
+        "--ledger",
+        metavar="[=PATH]",
+        is_flag=False,
+        flag_value="",
+        help="Log what the run does to the loop ledger (--ledger=PATH: not .halo/ledger.db).",
+    ),
+    click.option("--agent", metavar="NAME", help="Whom it is logged as (default: the pipeline)."),
     click.option("--env-file", metavar="FILE", help="Variables (NAME=value lines) for Env and the models' keys."),
 )
 
@@ -63,6 +72,8 @@ class Settings:
     events: bool = False
     quiet: bool = False
     otel: bool = False
+    ledger: str | None = None
+    agent: str | None = None
     env_file: str | None = None
 
     @classmethod
@@ -86,7 +97,8 @@ class Settings:
         env_file = None if self.env_file is None else str(Path(self.env_file).absolute())
         cassettes = {"record": self.record, "replay": self.replay, "replayElseLive": self.replay_else_live}
         used = {name: str(Path(file).absolute()) for name, file in cassettes.items() if file is not None}
-        return {"replies": replies, "model": self.model, "envFile": env_file, **used}
+        ledger = {} if self.ledger is None else {"ledger": str(self._ledger_path().absolute()), "agent": self.agent}
+        return {"replies": replies, "model": self.model, "envFile": env_file, **used, **ledger}
 
     def in_project(self) -> Settings:
         """The options of a new run, with what halo.toml says of models and replies (see configuration.py)."""
@@ -118,7 +130,24 @@ class Settings:
             cassette=self._cassette(kept),
             store=store,
             prices=project.prices,
+            recorder=self._recorder(kept),
         )
+
+    def _recorder(self, kept: JsonObject) -> RunRecorder | None:
+        """What logs the run, if anything does: as it is told now, else as the run was started. Raises StoreError."""
+        path = kept.get("ledger") if self.ledger is None else self._ledger_path()
+        if path is None:
+            return None
+        from halo_runtime.ledger import Ledger
+        from halo_runtime.ledger.recorder import RunRecorder
+
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        return RunRecorder(Ledger.open(path), self.agent or kept.get("agent"))
+
+    def _ledger_path(self) -> Path:
+        from halo_runtime.cli.trace.options import ledger_path
+
+        return ledger_path(Path(self.ledger) if self.ledger else None)
 
     @property
     def _says_who_answers(self) -> bool:

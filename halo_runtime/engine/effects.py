@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
+from typing import Final
 
 from halo_runtime.engine.journal import (
     TIMEOUT,
@@ -31,6 +32,8 @@ from halo_runtime.values import digest
 
 Origins = frozenset[str]
 NO_ORIGINS: Origins = frozenset()
+INPUT: Final = "input"
+"""Stands among origins for the run's arguments, which no effect has brought."""
 
 
 class ControlFlow(BaseException):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from typing import TYPE_CHECKING
+
 from halo_lang import Analysis, Program, check
 from halo_runtime.arguments import check_arguments, choose_pipeline
 from halo_runtime.engine.events import Observer
@@ -14,6 +17,9 @@ from halo_runtime.errors import HaloError, InputError, ProgramError
 from halo_runtime.json_types import Json, JsonObject, is_object
 from halo_runtime.results import RunResult
 from halo_runtime.values import type_name
+
+if TYPE_CHECKING:
+    from halo_runtime.ledger.recorder import RunRecorder
 
 _PLANS_KEPT = 8
 
@@ -67,15 +73,25 @@ class Engine:
         """An order ready to be executed. Raises ConfigError, and ValueError for a run that is going on."""
         if order.run_id in self.running:
             raise ValueError(f"the run {order.run_id} is going on already")
-        return Execution(plan, order, self.services, self.observers)
+        recorder = self.services.recorder
+        return Execution(plan, order, self.services, [*self.observers, *([] if recorder is None else [recorder])])
 
     async def execute(self, execution: Execution, order: Order) -> RunResult:
         """Do it."""
         self.running[order.run_id] = execution
         try:
-            return await execution.run()
+            result = await execution.run()
         finally:
             del self.running[order.run_id]
+        if self.services.recorder is not None and not order.rehearsal:
+            await self._record(self.services.recorder, execution, order, result)
+        return result
+
+    async def _record(self, recorder: RunRecorder, execution: Execution, order: Order, result: RunResult) -> None:
+        from halo_runtime.ledger.recording import Ended  # only runs that are logged pay for it
+
+        ended = Ended(result.status, execution.frame.current_origins)
+        await asyncio.to_thread(recorder.record, order.program, order.pipeline, order.run_id, order.journal, ended)
 
     def new_run_id(self) -> str:
         """Sorts by time and is given once: `20261130T101500123-4f1a2b`."""

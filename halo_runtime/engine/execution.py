@@ -15,7 +15,7 @@ from halo_runtime.engine.budgets import Ledger
 from halo_runtime.engine.clock import Clock
 from halo_runtime.engine.controller import Controller
 from halo_runtime.engine.edges import edge_of
-from halo_runtime.engine.effects import Effects, Halted, Paused, TimeUp
+from halo_runtime.engine.effects import INPUT, Effects, Halted, Origins, Paused, TimeUp
 from halo_runtime.engine.emitter import Emitter
 from halo_runtime.engine.events import Observer, RunFinished, RunStarted, SystemEvent
 from halo_runtime.engine.frame import Frame
@@ -44,6 +44,7 @@ from halo_runtime.values import digest
 
 if TYPE_CHECKING:
     from halo_runtime.cassettes.cassette import Cassette
+    from halo_runtime.ledger.recorder import RunRecorder
 
 
 @record
@@ -80,6 +81,7 @@ class Services:
     """What runs use: the environment, models, tools, people. `replies` answers for every agent when it is there.
 
     `asker` gives an answer or raises Paused; `send` takes system events. `cassette` keeps or gives what they answer.
+    `recorder` logs runs to a ledger.
     """
 
     env: Mapping[str, str]
@@ -92,6 +94,7 @@ class Services:
     model: str | None = None
     prices: Prices = field(default_factory=Prices)
     cassette: Cassette | None = None
+    recorder: RunRecorder | None = None
     tool_factories: dict[str, ToolFactory] = field(default_factory=dict[str, ToolFactory])
     rule_factories: dict[str, RuleFactory] = field(default_factory=dict[str, RuleFactory])
 
@@ -141,8 +144,9 @@ class Execution:
             scripted=services.replies is not None,
             cassette=cassette,
         )
+        given: dict[str, Origins] = {name: frozenset((INPUT,)) for name in order.inputs}
         self._frame = Frame(
-            self._run, plan.pipeline(order.pipeline), order.pipeline, self._run.strand, order.inputs, {}
+            self._run, plan.pipeline(order.pipeline), order.pipeline, self._run.strand, order.inputs, given
         )
 
     async def run(self) -> RunResult:

@@ -247,6 +247,7 @@ class Run:
         before = self.effects.recorded(f"{path}/asked")
         asked_at = await self.effects.perform(f"{path}/asked", "clock", None, self._now)
         interrupt = self._interrupt(frame, path, question, timeout, binding, asked_at)
+        interrupt = replace(interrupt, origins=tuple(sorted(origins)), guards=tuple(sorted(frame.guards)))
         self.emitter.emit(InterruptOpened(self.run_id, path, self.redactor.json(interrupt.to_json())))
 
         credit: JsonObject | None = None

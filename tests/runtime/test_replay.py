@@ -140,7 +140,7 @@ def test_every_ended_run_has_a_valid_trace(program: Runnable) -> None:
 def test_every_result_knows_effects_that_are_in_the_journal(program: Runnable) -> None:
     journal = Journal()
     result = World(program).run(program, journal)
-    known = {record.path for record in journal}
+    known = {record.path for record in journal} | {"input"}
     assert all(set(origins) <= known for origins in result.origins.values())
     assert all(set(record.origins) | set(record.guards) <= known for record in journal)
 

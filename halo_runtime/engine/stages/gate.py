@@ -18,7 +18,7 @@ class Gate:
 
     async def execute(self, frame: Frame, path: str) -> int:
         if not passes(frame, self.condition):
-            raise Halted(frame.current, frame.current_origins)
+            raise Halted(frame.current, frame.current_origins | frame.origins_of_all(self.condition.paths))
         return self.info.index + 1
 
 
