@@ -287,7 +287,8 @@ class Run:
                         await announce()
                     return await answering
                 finally:
-                    answering.cancel()
+                    if answering.cancel():  # who asks a person leaves the screen in order before anything else is shown
+                        await asyncio.wait((answering,))
         except TimeoutError:
             if not timer.expired():
                 raise
