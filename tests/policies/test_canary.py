@@ -89,7 +89,7 @@ class World:
         """Say all that there is to say about the run."""
         for words in (
             ["show", self.run_id], ["show", self.run_id, "--json"], ["runs"], ["runs", "--json"], ["inbox"],
-            ["inbox", "--json"], ["checkpoints", "verify", self.run_id],
+            ["inbox", "--json"], ["checkpoints", "verify", self.run_id], ["trace", "events", "--json"],
             ["prompt", "main.halo", "--input-json", "in.json"],
         ):  # fmt: skip
             await self.halo(*words)
@@ -122,7 +122,9 @@ async def test_canaries_come_out_nowhere(world: World) -> None:
     world.service.turn(completion(f"{'too long ' * 40} {MAILS['reply']}"))
     world.service.turn(completion(f"a reply of {MAILS['reply']} with {SECRETS['reply']} about [EMAIL_1]"))
     options = ("--record", "tape.jsonl", "--events", "--no-input")
-    assert await world.halo("run", "main.halo", "--input-json", "in.json", "--json", *options) == 4, world.told[-1]
+    assert await world.halo("run", "main.halo", "--input-json", "in.json", "--json", "--ledger", *options) == 4, (
+        world.told[-1]
+    )
     await world.look()
     assert stat.S_IMODE(world.vault.stat().st_mode) == 0o600
     assert MAILS["input"] in world.vault.read_text()
@@ -136,4 +138,5 @@ async def test_canaries_come_out_nowhere(world: World) -> None:
     assert not world.vault.exists()
     assert "missing ⟨EMAIL_" in "".join(world.told)
     assert world.found() == []
+    assert '"remember"' in "".join(world.told)  # it was logged
     assert len(world.service.requests) == 4
