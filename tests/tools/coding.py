@@ -43,6 +43,15 @@ async def written(tool: ToolProvider, text: str, *values: str) -> JsonObject:
     return await tool.call("run", {"code": WrittenText(tuple(text.split("@")), values)})
 
 
+_others: set[int] = set()
+
+
+def pass_over_others() -> None:
+    """Leave out of `descendants` from now on those that there are: servers that other tests share."""
+    _others.clear()
+    _others.update(descendants())
+
+
 def descendants() -> dict[int, list[bytes]]:
     """This process's living children and theirs, each with what the system says of it."""
     table: dict[int, list[bytes]] = {}
@@ -57,7 +66,9 @@ def descendants() -> dict[int, list[bytes]]:
     found: dict[int, list[bytes]] = {}
     parents = {os.getpid()}
     while parents:
-        born = {number: stat for number, stat in table.items() if int(stat[_PARENT]) in parents}
+        born = {
+            number: stat for number, stat in table.items() if int(stat[_PARENT]) in parents and number not in _others
+        }
         found |= born
         parents = set(born)
     return found

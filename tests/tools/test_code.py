@@ -13,9 +13,24 @@ from halo_runtime.json_types import Json
 from halo_runtime.templates import WrittenText
 from halo_runtime.tools.code.base import MAX_MESSAGE, MAX_RESULT, checked
 from halo_runtime.tools.excerpt import KEPT_BYTES
-from tests.tools.coding import SANDBOXES, code, descendants, failure, run, until_busy, until_gone, written
+from tests.tools.coding import (
+    SANDBOXES,
+    code,
+    descendants,
+    failure,
+    pass_over_others,
+    run,
+    until_busy,
+    until_gone,
+    written,
+)
 
 both = pytest.mark.parametrize("sandbox", SANDBOXES)
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> None:
+    pass_over_others()
 
 
 def test_the_code_has_the_methods_of_the_catalogue_and_no_others() -> None:

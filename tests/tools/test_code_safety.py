@@ -15,7 +15,18 @@ from halo_runtime.errors import ToolError
 from halo_runtime.tools.base import ToolConfig
 from halo_runtime.tools.code.provider import open_code
 from halo_runtime.tools.code.seccomp import filter_for
-from tests.tools.coding import SANDBOXES, code, descendants, environment, failure, names_in, run, until_busy, until_gone
+from tests.tools.coding import (
+    SANDBOXES,
+    code,
+    descendants,
+    environment,
+    failure,
+    names_in,
+    pass_over_others,
+    run,
+    until_busy,
+    until_gone,
+)
 
 CANARY = "zq-9876-canary"
 both = pytest.mark.parametrize("sandbox", SANDBOXES)
@@ -31,6 +42,11 @@ REFUSED = (
     "RuntimeError",
 )
 """What a way that does not lead anywhere raises: Monty has no such module, CPython is told no by the system."""
+
+
+@pytest.fixture(autouse=True)
+def _alone() -> None:
+    pass_over_others()
 
 
 @both
