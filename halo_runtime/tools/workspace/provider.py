@@ -91,13 +91,21 @@ class Workspace:
         if not self._root.is_dir():
             if not changes:
                 raise ToolError(f"there is no folder {self._shown}; create it, or change the declaration")
-            self._root.mkdir(parents=True, exist_ok=True)
+            self._make_root()
         with Root.open(self._root, self._closed) as root:
             call = Call(args, root, self._closed, stop)
             if not changes:
                 return operation(call)
             with exclusive(root, stop):
                 return operation(call)
+
+    def _make_root(self) -> None:
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ToolError(
+                f"the folder {self._shown} cannot be made ({error.strerror}); create it, or change the declaration"
+            ) from None
 
 
 def open_workspace(config: ToolConfig) -> Workspace:
