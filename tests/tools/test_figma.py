@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from halo_runtime.tools.figma.methods import ROUTES
 from halo_runtime.tools.figma.provider import Figma
 from tests.fakes.figma_server import FILE, TOKEN, FakeFigma, refusal
 from tests.fakes.wire import Answer, reply
+from tests.tools.calling import call_as_a_run
 
 SPEC = catalog.provider("Figma")
 assert SPEC is not None
@@ -42,14 +44,7 @@ def opened(server: FakeFigma, **settings: Any) -> Figma:
     return tool
 
 
-async def ask(tool: Figma, method: str, **args: Any) -> Any:
-    """Call a method as a run does: through its signature, with its defaults."""
-    entry = SPEC.method(method)
-    assert entry is not None
-    bound = entry.signature.bind((), args)
-    assert not bound.problems
-    assert not bound.wrong_values()
-    return await tool.call(method, dict(bound.values()))
+ask = partial(call_as_a_run, SPEC)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from halo_runtime.tools.linear.documents import CHANGES, LISTINGS
 from halo_runtime.tools.linear.provider import Linear, open_linear
 from tests.fakes.linear_server import KEY, FakeLinear, refusal, uuid
 from tests.fakes.wire import Answer, reply
+from tests.tools.calling import call_as_a_run
 
 SPEC = catalog.provider("Linear")
 assert SPEC is not None
@@ -37,14 +39,7 @@ def opened(server: FakeLinear, *, now: float = 0.0, **settings: Any) -> Linear:
     return open_linear(ToolConfig("Plan", "Linear", given, Path()), lambda: now)
 
 
-async def ask(tool: Linear, method: str, **args: Any) -> Any:
-    """Call a method as a run does: through its signature, with its defaults."""
-    entry = SPEC.method(method)
-    assert entry is not None
-    bound = entry.signature.bind((), args)
-    assert not bound.problems
-    assert not bound.wrong_values()
-    return await tool.call(method, dict(bound.values()))
+ask = partial(call_as_a_run, SPEC)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.durability.support import Project
 from tests.fakes.slack_server import ADA, BOT, TOKEN, FakeSlack, limited, refusal
 from tests.fakes.wire import Answer, reply
 from tests.runtime.support import runtime
+from tests.tools.calling import call_as_a_run
 
 SPEC = catalog.provider("Slack")
 assert SPEC is not None
@@ -46,14 +48,7 @@ def opened(server: FakeSlack, folder: Path = Path(), **settings: Any) -> Slack:
     return tool
 
 
-async def ask(tool: Slack, method: str, **args: Any) -> Any:
-    """Call a method as a run does: through its signature, with its defaults."""
-    entry = SPEC.method(method)
-    assert entry is not None
-    bound = entry.signature.bind((), args)
-    assert not bound.problems
-    assert not bound.wrong_values()
-    return await tool.call(method, dict(bound.values()))
+ask = partial(call_as_a_run, SPEC)
 
 
 @pytest.fixture
